@@ -1,0 +1,2 @@
+//! The `oom-ledger` command.
+fn main() {}

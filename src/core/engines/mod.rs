@@ -1,0 +1,138 @@
+//! Layer 3: engines. One file each: what it allocates beforehand, rounds and reserves, by version.
+
+mod settings;
+mod transformers;
+mod vllm;
+
+pub use settings::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};
+
+use crate::hardware::Device;
+use crate::memory::{Ledger, Measured, Parallel, WeightsSpec};
+use crate::model::Model;
+use crate::units::Problem;
+
+/// Everything an engine needs to answer; borrowed, resolved and validated by `share`.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The device.
+    pub device: &'a Device,
+    /// Parallelism.
+    pub parallel: Parallel,
+    /// Storage of weights.
+    pub weights: &'a WeightsSpec,
+    /// Engine options.
+    pub serve: &'a ServeSettings,
+    /// Figures that replace modelled terms.
+    pub measured: Measured,
+}
+
+/// The peak at one point of a plot or of a search: numbers only, no allocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// Bytes on the device at the highest phase.
+    pub peak_bytes: u64,
+    /// High end of its range.
+    pub high_bytes: u64,
+    /// KV cache (and recurrent state) that `sequences` of `tokens` each really occupy.
+    pub kv_bytes: u64,
+    /// Whether the engine starts and serves that load without exceeding budget or pool.
+    pub fits: bool,
+}
+
+/// A job with everything but load fixed, ready to be asked many points. Must agree with the ledger: tested.
+pub trait Surface {
+    /// The point of `sequences` sequences of `tokens` tokens each (prompt and answer together).
+    fn at(&self, sequences: u64, tokens: u64) -> Point;
+}
+
+/// One engine.
+pub trait Engine: Sync {
+    /// Id in the Scenario document.
+    fn id(&self) -> &'static str;
+    /// Name as its makers write it.
+    fn name(&self) -> &'static str;
+    /// Whether the accounting exists; `ledger` of one that is not modelled says so.
+    fn modelled(&self) -> bool {
+        true
+    }
+    /// Options of this engine that matter, as field names of [`ServeSettings`], in the order shown.
+    fn options(&self) -> &'static [EngineOption];
+    /// The ledger of the fullest rank.
+    ///
+    /// Errors: a setting that the engine does not accept, or a model kind not modelled for it.
+    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem>;
+    /// The surface for plots and searches.
+    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem>;
+}
+
+/// One option of an engine, as a person sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineOption {
+    /// Field of [`ServeSettings`].
+    pub field: &'static str,
+    /// The engine's own name for it, e.g. `--gpu-memory-utilization`.
+    pub flag: &'static str,
+    /// The engine's default, as text.
+    pub default: &'static str,
+}
+
+/// Every engine, in the order shown.
+pub const ENGINES: &[&dyn Engine] = &[
+    &vllm::Vllm,
+    &transformers::Transformers,
+    &NotModelled { id: "sglang", name: "SGLang" },
+    &NotModelled { id: "llama_cpp", name: "llama.cpp" },
+    &NotModelled { id: "ollama", name: "Ollama" },
+    &NotModelled { id: "tensorrt_llm", name: "TensorRT-LLM" },
+    &NotModelled { id: "tgi", name: "TGI" },
+    &NotModelled { id: "lmdeploy", name: "LMDeploy" },
+];
+
+/// The engine of that id.
+///
+/// Errors: names the ids that are accepted.
+pub fn engine(id: &str) -> Result<&'static dyn Engine, Problem> {
+    ENGINES.iter().copied().find(|e| e.id() == id).ok_or_else(|| {
+        let ids: Vec<_> = ENGINES.iter().map(|e| e.id()).collect();
+        Problem::not_accepted("job.serve.engine", id, ids.join(", "))
+    })
+}
+
+/// An engine whose rules are not in the core yet: it says so instead of guessing.
+struct NotModelled {
+    id: &'static str,
+    name: &'static str,
+}
+
+impl NotModelled {
+    fn problem(&self) -> Problem {
+        let modelled: Vec<_> = ENGINES.iter().filter(|e| e.modelled()).map(|e| e.id()).collect();
+        let message = crate::units::Message::new("problem.engine_not_modelled")
+            .with("engine", self.name)
+            .with("accepted", modelled.join(", "));
+        Problem::new("job.serve.engine", message)
+    }
+}
+
+impl Engine for NotModelled {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn modelled(&self) -> bool {
+        false
+    }
+    fn options(&self) -> &'static [EngineOption] {
+        &[]
+    }
+    fn ledger(&self, _: &Inputs<'_>) -> Result<Ledger, Problem> {
+        Err(self.problem())
+    }
+    fn surface(&self, _: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
+        Err(self.problem())
+    }
+}

@@ -1,0 +1,10 @@
+//! Layer 2: the formulas, one file per term. Returns numbers and workings, never text.
+
+mod ledger;
+mod parallel;
+
+pub use ledger::{
+    DeviceBudget, KvSummary, Ledger, Part, Phase, PhaseId, Provenance, Range, Residency, Symbol, Term,
+    TermId, Verdict, Working, sum,
+};
+pub use parallel::{Measured, Parallel, WeightsSpec};

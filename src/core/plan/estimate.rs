@@ -1,0 +1,86 @@
+//! The whole answer for one job: ledger plus limits, in the shape of the documented JSON result.
+
+use crate::engines::{Inputs, engine};
+use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, Range, Term, TermId, Verdict};
+use crate::units::{Message, Problem};
+use serde::Serialize;
+
+/// The result document (design.md 5).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Version of this document.
+    pub schema: u32,
+    /// Rows.
+    pub terms: Vec<Term>,
+    /// Phases in time order.
+    pub phases: Vec<Phase>,
+    /// Point estimate of the highest phase.
+    pub peak_bytes: u64,
+    /// Low end of its range.
+    pub peak_low: u64,
+    /// High end of its range.
+    pub peak_high: u64,
+    /// Device total and budget.
+    pub device: DeviceBudget,
+    /// Exact parameter count.
+    pub parameters: u64,
+    /// KV figures.
+    pub kv: Option<KvSummary>,
+    /// Largest settings that fit.
+    pub limits: Limits,
+    /// Answer.
+    pub verdict: Verdict,
+    /// The engine's refusal to start, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Message>,
+    /// Assumptions, replaced terms, waste.
+    pub warnings: Vec<Message>,
+}
+
+/// Largest value of one setting that fits, and what stops the next.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limit {
+    /// The largest value that fits (0: not even one).
+    pub value: u64,
+    /// The term that grows into the limit, or the option that caps it.
+    pub stopped_by: Option<TermId>,
+}
+
+/// What fits at most, everything else as given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Limits {
+    /// Largest `max_model_len` that starts.
+    pub max_model_len: Option<u64>,
+    /// Most sequences of the given length at once.
+    pub max_sequences: Option<u64>,
+    /// Most new tokens after the given prompt.
+    pub max_new_tokens: Option<u64>,
+    /// Largest micro-batch (training).
+    pub max_micro_batch: Option<u64>,
+    /// The term that stops each of the above, by field name.
+    pub stopped_by: Vec<(&'static str, TermId)>,
+}
+
+/// The whole answer for one job.
+///
+/// Errors: what the engine does not accept, with the field.
+pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
+    let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings } =
+        engine(&inputs.serve.engine)?.ledger(inputs)?;
+    let Range { low, high } = peak;
+    Ok(Estimate {
+        schema: 1,
+        terms,
+        phases,
+        peak_bytes,
+        peak_low: low,
+        peak_high: high,
+        device,
+        parameters: inputs.model.parameters,
+        kv,
+        limits: Limits::default(),
+        verdict,
+        refusal,
+        warnings,
+    })
+}

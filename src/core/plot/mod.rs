@@ -1,0 +1,1 @@
+//! Layer 4: chart models, and drawing generic over plotters' `DrawingBackend`.

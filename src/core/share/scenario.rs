@@ -1,0 +1,124 @@
+//! The one input document (design.md 4): permalink, command line, worker and tests use this type.
+
+use crate::engines::{Inputs, ServeSettings};
+use crate::hardware::Device;
+use crate::memory::{Measured, Parallel, WeightsSpec};
+use crate::model::Model;
+use crate::plan::{Estimate, estimate};
+use crate::units::{Message, Problem};
+use serde::{Deserialize, Serialize};
+
+/// The input document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Version of this document; this build reads 1.
+    pub schema: u32,
+    /// Which model.
+    pub model: ModelRef,
+    /// Which device.
+    pub device: DeviceRef,
+    /// Parallelism.
+    #[serde(default)]
+    pub parallel: Parallel,
+    /// Storage of weights.
+    #[serde(default)]
+    pub weights: WeightsSpec,
+    /// What runs.
+    pub job: Job,
+    /// Figures that replace modelled terms.
+    #[serde(default)]
+    pub measured: Measured,
+}
+
+/// A preset id or a whole config, with fields to replace.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelRef {
+    /// Id of a shipped model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// A Hugging Face `config.json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<serde_json::Value>,
+    /// Fields of the config to replace, e.g. `{"num_hidden_layers": 4}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overrides: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+/// A device id or a size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DeviceRef {
+    /// Id of a known device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Or its total, in bytes as the driver reports them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_bytes: Option<u64>,
+    /// Devices in use.
+    pub count: u64,
+    /// Bytes other processes hold on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_processes_bytes: Option<u64>,
+}
+
+impl Default for DeviceRef {
+    fn default() -> Self {
+        DeviceRef { preset: None, total_bytes: None, count: 1, other_processes_bytes: None }
+    }
+}
+
+/// What runs on the device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Job {
+    /// Serving.
+    Serve(ServeSettings),
+}
+
+/// A Scenario whose names have been looked up and whose values have been checked.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The model.
+    pub model: Model,
+    /// The device.
+    pub device: Device,
+    /// Parallelism.
+    pub parallel: Parallel,
+    /// Storage of weights.
+    pub weights: WeightsSpec,
+    /// Engine options.
+    pub serve: ServeSettings,
+    /// Figures that replace modelled terms.
+    pub measured: Measured,
+}
+
+impl Resolved {
+    /// The view an engine takes.
+    pub fn inputs(&self) -> Inputs<'_> {
+        Inputs {
+            model: &self.model,
+            device: &self.device,
+            parallel: self.parallel,
+            weights: &self.weights,
+            serve: &self.serve,
+            measured: self.measured,
+        }
+    }
+}
+
+impl Scenario {
+    /// Looks up names and checks values.
+    ///
+    /// Errors: the first field that cannot be used, with what it accepts.
+    pub fn resolve(&self) -> Result<Resolved, Problem> {
+        Err(Problem::new("", Message::new("problem.overflow")))
+    }
+}
+
+/// The whole answer for a Scenario.
+pub fn run(scenario: &Scenario) -> Result<Estimate, Problem> {
+    let resolved = scenario.resolve()?;
+    estimate(&resolved.inputs())
+}

@@ -1,0 +1,72 @@
+//! Layer 4: every sentence, in English and Chinese. One row per key, so the key sets are equal by
+//! construction; `tests/it/text.rs` checks that no text is empty and that placeholders agree.
+
+mod engines;
+mod model;
+mod plan;
+mod problems;
+mod report;
+mod site;
+mod terms;
+mod transformers;
+mod vllm;
+mod weights;
+
+use crate::units::Message;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// One text: key, English, Chinese.
+pub type Row = (&'static str, &'static str, &'static str);
+
+/// Every table of texts, one file per area.
+pub const TABLES: &[&[Row]] = &[
+    engines::ROWS,
+    model::ROWS,
+    plan::ROWS,
+    problems::ROWS,
+    report::ROWS,
+    site::ROWS,
+    terms::ROWS,
+    transformers::ROWS,
+    vllm::ROWS,
+    weights::ROWS,
+];
+
+/// A language of the project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lang {
+    /// English.
+    #[default]
+    En,
+    /// Simplified Chinese.
+    Zh,
+}
+
+fn index() -> &'static HashMap<&'static str, &'static Row> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static Row>> = OnceLock::new();
+    INDEX.get_or_init(|| TABLES.iter().flat_map(|t| t.iter()).map(|row| (row.0, row)).collect())
+}
+
+/// Whether `key` has a text.
+pub fn has(key: &str) -> bool {
+    index().contains_key(key)
+}
+
+/// The text of `key`, or the key itself where there is none (a test holds that there always is one).
+pub fn text<'a>(lang: Lang, key: &'a str) -> &'a str {
+    match (index().get(key), lang) {
+        (Some(row), Lang::En) => row.1,
+        (Some(row), Lang::Zh) => row.2,
+        (None, _) => key,
+    }
+}
+
+/// A message in a language: the template of its id with its arguments filled in.
+pub fn message(lang: Lang, message: &Message) -> String {
+    let mut out = text(lang, message.id).to_owned();
+    for (name, value) in &message.args {
+        out = out.replace(&format!("{{{name}}}"), &value.to_string());
+    }
+    out
+}

@@ -1,0 +1,6 @@
+//! Texts of limits and projections.
+
+use super::Row;
+
+/// Key, English, Chinese.
+pub(super) const ROWS: &[Row] = &[];

@@ -1,0 +1,6 @@
+//! Texts of the page.
+
+use super::Row;
+
+/// Key, English, Chinese.
+pub(super) const ROWS: &[Row] = &[];

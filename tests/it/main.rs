@@ -1,0 +1,17 @@
+//! Integration tests of the core, one binary.
+
+mod docs;
+mod hardware;
+mod kv_cache;
+mod layers;
+mod model;
+mod permalink;
+mod plan;
+mod plot;
+mod presets;
+mod report;
+mod scenario;
+mod text;
+mod transformers;
+mod vllm;
+mod weights;
