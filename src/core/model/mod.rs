@@ -1,11 +1,20 @@
 //! Layer 1: what a model is. A Hugging Face `config.json` becomes tensors by name, shape and layer.
 
+mod arch;
 mod dtype;
+mod fields;
+mod json;
+mod merge;
+mod parse;
 mod presets;
 mod quantization;
+mod quantization_config;
+mod tensors;
 mod types;
 
+pub use arch::{ARCHITECTURES, Architecture};
 pub use dtype::{DType, KvDType};
+pub use json::parse_json;
 pub use presets::{PRESETS, Preset, preset};
 pub use quantization::Quantization;
 pub use types::{

@@ -43,6 +43,8 @@ pub struct Model {
     pub attention_sinks: bool,
     /// MTP / next-token-prediction layers declared but not instantiated by the HF class.
     pub mtp_layers: u64,
+    /// transformers repeats K and V to all query heads before caching them (Falcon's new decoder).
+    pub hf_caches_all_heads: bool,
 }
 
 /// One decoder or encoder layer.
@@ -139,6 +141,8 @@ pub struct RecurrentState {
     pub state_heads: u64,
     /// Elements of the recurrent state per head.
     pub state_per_head: u64,
+    /// dtype in which transformers keeps the recurrent state, where it is not the model's.
+    pub state_dtype: Option<DType>,
 }
 
 /// The feed-forward part of a layer.
@@ -270,14 +274,31 @@ pub struct TensorGroup {
     pub dtype: Option<DType>,
     /// Tensor-parallel split.
     pub sharding: Sharding,
-    /// One of the experts' tensors: split by expert parallelism.
+    /// One of the experts' tensors: split by expert parallelism. Routed experts are stacked, as transformers
+    /// 5 holds them: the first dimension counts the experts, a matrix (or bias vector) per expert follows.
     pub expert: bool,
+    /// The matrix is stored [in, out] (GPT-2's Conv1D, the experts of gpt-oss and Llama 4), not [out, in].
+    pub transposed: bool,
 }
 
 impl TensorGroup {
     /// Elements of one tensor.
     pub fn elements(&self) -> u64 {
         self.shape.iter().product()
+    }
+
+    /// One tensor as a stack of matrices: how many, output rows, input columns. A vector is one column; a
+    /// convolution kernel counts its window as input.
+    pub fn matrix(&self) -> (u64, u64, u64) {
+        let (stack, rest) = match self.shape.split_first() {
+            Some((first, rest)) if self.expert => (*first, rest),
+            _ => (1, self.shape.as_slice()),
+        };
+        let (first, others) = match rest.split_first() {
+            Some((first, others)) => (*first, others.iter().product()),
+            None => (1, 1),
+        };
+        if self.transposed { (stack, others, first) } else { (stack, first, others) }
     }
 }
 

@@ -1,0 +1,167 @@
+//! Pre-norm decoders with separate projections and a gated feed-forward: Llama, Mistral, Qwen 2 and 3.
+
+use super::parts::{
+    Gqa, QkNorm, Root, blank, dense, embedding, gated, head, layer, layer_types, positions, window,
+};
+use crate::model::fields::Fields;
+use crate::model::tensors::Tensors;
+use crate::model::{Attention, Mlp, Model};
+use crate::units::Problem;
+
+/// Class defaults of a family.
+pub(crate) struct Defaults {
+    pub model_type: &'static str,
+    pub vocab: u64,
+    pub hidden: u64,
+    pub intermediate: u64,
+    pub layers: u64,
+    pub heads: u64,
+    pub kv_heads: Option<u64>,
+    pub head_dim: Option<u64>,
+    pub positions: u64,
+    pub tied: bool,
+}
+
+const LLAMA: Defaults = Defaults {
+    model_type: "llama",
+    vocab: 32000,
+    hidden: 4096,
+    intermediate: 11008,
+    layers: 32,
+    heads: 32,
+    kv_heads: None,
+    head_dim: None,
+    positions: 2048,
+    tied: false,
+};
+
+const MISTRAL: Defaults =
+    Defaults { model_type: "mistral", intermediate: 14336, kv_heads: Some(8), positions: 131_072, ..LLAMA };
+
+const QWEN2: Defaults = Defaults {
+    model_type: "qwen2",
+    vocab: 151_936,
+    intermediate: 22016,
+    kv_heads: Some(32),
+    positions: 32768,
+    ..LLAMA
+};
+
+const QWEN3: Defaults = Defaults { model_type: "qwen3", head_dim: Some(128), ..QWEN2 };
+
+/// What every dense family of this shape reads first.
+pub(crate) struct Sizes {
+    pub vocab: u64,
+    pub hidden: u64,
+    pub intermediate: u64,
+    pub layers: u64,
+    pub tied: bool,
+    pub gqa: Gqa,
+    pub positions: u64,
+    pub model_type: &'static str,
+}
+
+impl Sizes {
+    pub(crate) fn read(f: Fields<'_>, d: &Defaults) -> Result<Sizes, Problem> {
+        let hidden = f.size("hidden_size|n_embd|d_model", d.hidden)?;
+        Ok(Sizes {
+            vocab: f.size("vocab_size", d.vocab)?,
+            hidden,
+            intermediate: f.size("intermediate_size", d.intermediate)?,
+            layers: f.layers("num_hidden_layers|n_layer|n_layers", d.layers)?,
+            tied: f.flag("tie_word_embeddings", d.tied)?,
+            gqa: Gqa::read(f, hidden, d.heads, d.kv_heads, d.head_dim)?,
+            positions: positions(f, "max_position_embeddings", d.positions)?,
+            model_type: d.model_type,
+        })
+    }
+
+    /// A model of these sizes, without layers and tensors.
+    pub(crate) fn model(&self) -> Model {
+        let mut model = blank(self.model_type, self.hidden, self.vocab);
+        model.tied_embeddings = self.tied;
+        model.max_position_embeddings = self.positions;
+        model
+    }
+
+    /// The whole model, with `norms` of the hidden size in each layer.
+    pub(crate) fn build(
+        &self,
+        root: Root,
+        norms: &[&str],
+        mlp_bias: bool,
+        attention: impl Fn(u64) -> Attention,
+    ) -> Model {
+        let mut t = Tensors::default();
+        embedding(&mut t, &root.outside(), "embed_tokens", self.vocab, self.hidden);
+        self.gqa.tensors(&mut t, &root.all("self_attn.", self.layers), self.hidden);
+        gated(&mut t, &root.all("mlp.", self.layers), self.hidden, self.intermediate, mlp_bias);
+        for norm in norms {
+            t.norm(&root.all("", self.layers), norm, self.hidden, false);
+        }
+        t.norm(&root.outside(), "norm", self.hidden, false);
+        head(&mut t, root.head, self.vocab, self.hidden, self.tied, false);
+        let mlp: Mlp = dense(self.intermediate);
+        let mut model = self.model();
+        model.layers = (0..self.layers).map(|i| layer(attention(i), mlp)).collect();
+        model.tensors = t.groups;
+        model
+    }
+}
+
+/// The two norms of a pre-norm layer.
+pub(crate) const PRE_NORMS: &[&str] = &["input_layernorm", "post_attention_layernorm"];
+
+pub(crate) fn llama_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, &LLAMA)?;
+    // `bias` and `qkv_bias` are InternLM's names; its classes are this one otherwise.
+    let bias = f.flag("attention_bias|bias", false)?;
+    s.gqa.qkv_bias = f.flag("qkv_bias", bias)?;
+    s.gqa.out_bias = bias;
+    let mlp_bias = f.flag("mlp_bias|bias", false)?;
+    Ok(s.build(root, PRE_NORMS, mlp_bias, |_| s.gqa.full()))
+}
+
+pub(crate) fn llama(f: Fields<'_>) -> Result<Model, Problem> {
+    llama_in(f, Root::PLAIN)
+}
+
+pub(crate) fn mistral_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
+    let s = Sizes::read(f, &MISTRAL)?;
+    let window = window(f, Some(4096))?;
+    Ok(s.build(root, PRE_NORMS, false, |_| s.gqa.windowed(window)))
+}
+
+pub(crate) fn mistral(f: Fields<'_>) -> Result<Model, Problem> {
+    mistral_in(f, Root::PLAIN)
+}
+
+/// Which layers of a Qwen 2 or 3 see a window: those from `max_window_layers` on, if it is switched on.
+pub(crate) fn qwen_windows(f: Fields<'_>, layers: u64) -> Result<Vec<Option<u64>>, Problem> {
+    let window = if f.flag("use_sliding_window", false)? { window(f, Some(4096))? } else { None };
+    let first = f.whole("max_window_layers", 0, 1 << 40)?.unwrap_or(28);
+    let kinds = layer_types(f, "layer_types", layers, |i| {
+        if window.is_some() && i >= first { "sliding_attention" } else { "full_attention" }
+    })?;
+    Ok(kinds.iter().map(|kind| window.filter(|_| *kind == "sliding_attention")).collect())
+}
+
+pub(crate) fn qwen2_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, &QWEN2)?;
+    s.gqa.qkv_bias = true;
+    let windows = qwen_windows(f, s.layers)?;
+    Ok(s.build(root, PRE_NORMS, false, |i| s.gqa.windowed(windows[i as usize])))
+}
+
+pub(crate) fn qwen2(f: Fields<'_>) -> Result<Model, Problem> {
+    qwen2_in(f, Root::PLAIN)
+}
+
+pub(crate) fn qwen3(f: Fields<'_>) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, &QWEN3)?;
+    s.gqa.qk_norm = QkNorm::PerHead;
+    s.gqa.qkv_bias = f.flag("attention_bias", false)?;
+    s.gqa.out_bias = s.gqa.qkv_bias;
+    let windows = qwen_windows(f, s.layers)?;
+    Ok(s.build(Root::PLAIN, PRE_NORMS, false, |i| s.gqa.windowed(windows[i as usize])))
+}
