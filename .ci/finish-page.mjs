@@ -24,6 +24,8 @@ html = html.replace(/<script type="?module"?[^>]*>([^]*?)<\/script>/g, (whole, b
   const integrity = `sha384-${hash.toString("base64")}`;
   return `<script type="module" src="./${name}" integrity="${integrity}"></script>`;
 });
+// Chromium warns on its console of an integrity value on a preload that it cannot check.
+html = html.replace(/<link[^>]*\sas="?fetch"?[^>]*>/g, (link) => link.replace(/\sintegrity=("[^"]*"|[^\s>]+)/, ""));
 writeFileSync(page, html);
 
 const offences = [

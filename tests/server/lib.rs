@@ -157,9 +157,9 @@ fn content_type(name: &str) -> &'static str {
     }
 }
 
-/// Names with a hash of at least 16 hexadecimal digits never change; all others are asked for again.
+/// Names with a hash of at least 12 hexadecimal digits never change; all others are asked for again.
 fn cache(name: &str) -> &'static str {
-    let hashed = name.split(|c: char| !c.is_ascii_hexdigit()).any(|run| run.len() >= 16);
+    let hashed = name.split(|c: char| !c.is_ascii_hexdigit()).any(|run| run.len() >= 12);
     if hashed { "public, max-age=31536000, immutable" } else { "no-cache" }
 }
 
