@@ -65,16 +65,12 @@ impl Browser {
     ///
     /// Errors: the browser is gone.
     pub async fn page(&self, view: View) -> Result<Page> {
-        let tools = self.driver.cdp();
-        let metrics = json!({
-            "width": view.width, "height": view.height, "deviceScaleFactor": view.ratio,
-            "mobile": view.width < 600,
-        });
-        tools.send_raw("Emulation.setDeviceMetricsOverride", metrics).await?;
+        let page = Page::new(self.driver.clone(), self.site.clone(), view);
+        page.size(view.height).await?;
         let scheme = if view.dark { "dark" } else { "light" };
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        tools.send_raw("Emulation.setEmulatedMedia", media).await?;
-        Ok(Page::new(self.driver.clone(), self.site.clone()))
+        self.driver.cdp().send_raw("Emulation.setEmulatedMedia", media).await?;
+        Ok(page)
     }
 
     /// Closes the window and ends chromedriver.

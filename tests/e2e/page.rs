@@ -1,7 +1,7 @@
 //! The page as a person meets it: find by `data-testid`, click, type, read.
 
-use crate::{Result, problem};
-use serde_json::Value;
+use crate::{Result, View, problem};
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use thirtyfour::{By, WebDriver, WebElement};
@@ -14,11 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub struct Page {
     driver: WebDriver,
     site: String,
+    view: View,
 }
 
 impl Page {
-    pub(crate) fn new(driver: WebDriver, site: String) -> Page {
-        Page { driver, site }
+    pub(crate) fn new(driver: WebDriver, site: String, view: View) -> Page {
+        Page { driver, site, view }
     }
 
     /// The driver, for what this type does not cover.
@@ -166,10 +167,33 @@ impl Page {
         Ok(url.as_str().and_then(|u| u.strip_prefix(&self.site)).unwrap_or_default().to_owned())
     }
 
-    /// Saves what the whole page looks like, not just the window.
+    /// Makes the window `height` CSS pixels high, all else as the view says.
+    pub(crate) async fn size(&self, height: u32) -> Result {
+        let View { width, ratio, .. } = self.view;
+        let metrics = json!({
+            "width": width, "height": height, "deviceScaleFactor": ratio, "mobile": width < 600,
+        });
+        self.driver.cdp().send_raw("Emulation.setDeviceMetricsOverride", metrics).await?;
+        Ok(())
+    }
+
+    /// Saves what the window shows.
     ///
     /// Errors: the file cannot be written.
     pub async fn picture(&self, path: &Path) -> Result {
         Ok(self.driver.screenshot(path).await?)
+    }
+
+    /// Saves the page from top to bottom.
+    ///
+    /// Errors: the file cannot be written.
+    pub async fn whole_picture(&self, path: &Path) -> Result {
+        let height = self.js("return document.documentElement.scrollHeight").await?.as_u64().unwrap_or(0);
+        self.size(u32::try_from(height)?.clamp(self.view.height, 12_000)).await?;
+        // Charts draw again in the new size.
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        let saved = self.picture(path).await;
+        self.size(self.view.height).await?;
+        saved
     }
 }

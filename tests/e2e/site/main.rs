@@ -1,3 +1,9 @@
 //! The site in a real browser: `make test` builds it first.
 
+mod access;
 mod answer;
+mod bad_input;
+mod charts;
+mod headers;
+mod looks;
+mod permalink;

@@ -1,0 +1,60 @@
+//! Bad input gets a sentence that helps, and what was typed stays.
+
+use oom_ledger_e2e::{Page, Result, View, with_page};
+
+/// Pastes `text` as a config and gives what the page says; the text must still be there.
+async fn said_of(page: &Page, text: &str) -> Result<String> {
+    page.paste("config-text", text).await?;
+    let said = page.text("error-summary").await?;
+    let kept = page.value("config-text").await?;
+    assert!(kept == text, "what was typed stays ({} of {} bytes did)", kept.len(), text.len());
+    Ok(said)
+}
+
+#[tokio::test]
+async fn configs_that_are_none() -> Result {
+    with_page("bad-config", View::DESK, async |page| {
+        let said = said_of(page, "{\"model_type\": \"llama\", ").await?;
+        assert!(said.contains("JSON"), "{said}");
+        let said = said_of(
+            page,
+            "{\"architectures\": [\"ResNetForImageClassification\"], \"model_type\": \"resnet\"}",
+        );
+        let said = said.await?;
+        assert!(said.contains("resnet") || said.contains("ResNet"), "names what was given: {said}");
+        let said = said_of(page, "[1, 2, 3]").await?;
+        assert!(said.len() > 30, "{said}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_config_of_five_megabytes() -> Result {
+    with_page("big-config", View::DESK, async |page| {
+        let rows: Vec<String> = (0..180_000).map(|i| format!("\"id_{i}\": \"LABEL_{i}\"")).collect();
+        let text = format!("{{\"model_type\": \"resnet\", \"id2label\": {{{}}}}}", rows.join(","));
+        assert!(text.len() > 5_000_000, "{}", text.len());
+        let said = said_of(page, &text).await?;
+        assert!(said.len() > 30, "{said}");
+        assert!(said.len() < 2_000, "not the whole document again");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn sizes_that_cannot_be() -> Result {
+    with_page("bad-sizes", View::DESK, async |page| {
+        for text in ["0", "-5", "99999999999999999999999", "eighty", "1e999"] {
+            page.fill("gpu-bytes", text).await?;
+            page.get("error-summary").await?;
+            assert_eq!(page.value("gpu-bytes").await?, text);
+        }
+        page.fill("gpu-bytes", "24 GiB").await?;
+        page.until("the error to go", async || Ok(!page.has("error-summary").await?)).await?;
+        assert!(page.text("verdict").await?.contains("GiB"));
+        Ok(())
+    })
+    .await
+}
