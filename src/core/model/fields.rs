@@ -30,6 +30,11 @@ impl<'a> Fields<'a> {
         Fields { map, path }
     }
 
+    /// Whether no field is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
     /// Whether the field is written, `null` included.
     pub(crate) fn has(&self, names: &str) -> bool {
         names.split('|').any(|n| self.map.contains_key(n))
@@ -57,7 +62,7 @@ impl<'a> Fields<'a> {
         // Converters write whole sizes as 4096.0 now and then.
         let whole = value.as_u64().or_else(|| {
             let real = value.as_f64()?;
-            (real >= 0.0 && real < 9e15 && real.fract() == 0.0).then_some(real as u64)
+            ((0.0..9e15).contains(&real) && real.fract() == 0.0).then_some(real as u64)
         });
         match whole {
             Some(n) if (min..=max).contains(&n) => Ok(Some(n)),

@@ -68,7 +68,7 @@ fn build(name: &str, map: &Map<String, Value>) -> Result<Model, Problem> {
 }
 
 /// The row of the architecture: by class where the config names one, else by `model_type`.
-fn find<'a>(fields: Fields<'a>) -> Result<(&'static Architecture, &'a str), Problem> {
+fn find(fields: Fields<'_>) -> Result<(&'static Architecture, &str), Problem> {
     let model_type = fields.text("model_type");
     let classes = fields.texts("architectures")?.unwrap_or_default();
     if let Some(class) = classes.first() {

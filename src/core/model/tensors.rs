@@ -39,6 +39,11 @@ impl Scope {
         Scope::layers(prefix, layers, |_| true)
     }
 
+    /// Whether no layer is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The same layers, deeper in the name.
     pub(crate) fn within(&self, suffix: &str) -> Scope {
         Scope { prefix: format!("{}{suffix}", self.prefix), runs: self.runs.clone(), count: self.count }
@@ -128,6 +133,15 @@ impl Tensors {
         if let Some(group) = self.add(scope, name, &shape, class, sharding) {
             group.expert = true;
             group.transposed = transposed;
+        }
+    }
+
+    /// Adds the biases of stacked experts: [experts, out].
+    pub(crate) fn expert_bias(&mut self, scope: &Scope, name: &str, shape: [u64; 2], down: bool) {
+        // As with any row-split matrix, every rank holds the whole bias of the down projection.
+        let sharding = if down { Sharding::Replicated } else { Sharding::Column };
+        if let Some(group) = self.add(scope, name, &shape, TensorClass::Bias, sharding) {
+            group.expert = true;
         }
     }
 

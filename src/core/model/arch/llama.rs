@@ -5,7 +5,7 @@ use super::parts::{
 };
 use crate::model::fields::Fields;
 use crate::model::tensors::Tensors;
-use crate::model::{Attention, Mlp, Model};
+use crate::model::{Attention, Layer, Model};
 use crate::units::Problem;
 
 /// Class defaults of a family.
@@ -22,7 +22,7 @@ pub(crate) struct Defaults {
     pub tied: bool,
 }
 
-const LLAMA: Defaults = Defaults {
+pub(crate) const LLAMA: Defaults = Defaults {
     model_type: "llama",
     vocab: 32000,
     hidden: 4096,
@@ -35,10 +35,10 @@ const LLAMA: Defaults = Defaults {
     tied: false,
 };
 
-const MISTRAL: Defaults =
+pub(crate) const MISTRAL: Defaults =
     Defaults { model_type: "mistral", intermediate: 14336, kv_heads: Some(8), positions: 131_072, ..LLAMA };
 
-const QWEN2: Defaults = Defaults {
+pub(crate) const QWEN2: Defaults = Defaults {
     model_type: "qwen2",
     vocab: 151_936,
     intermediate: 22016,
@@ -84,7 +84,29 @@ impl Sizes {
         model
     }
 
-    /// The whole model, with `norms` of the hidden size in each layer.
+    /// The whole model: embedding, what `parts` adds, `norms` of the hidden size in each layer, final norm, head.
+    pub(crate) fn assemble(
+        &self,
+        root: Root,
+        norms: &[&str],
+        layers: Vec<Layer>,
+        parts: impl FnOnce(&mut Tensors),
+    ) -> Model {
+        let mut t = Tensors::default();
+        embedding(&mut t, &root.outside(), "embed_tokens", self.vocab, self.hidden);
+        parts(&mut t);
+        for norm in norms {
+            t.norm(&root.all("", self.layers), norm, self.hidden, false);
+        }
+        t.norm(&root.outside(), "norm", self.hidden, false);
+        head(&mut t, root.head, self.vocab, self.hidden, self.tied, false);
+        let mut model = self.model();
+        model.layers = layers;
+        model.tensors = t.groups;
+        model
+    }
+
+    /// A dense model with a gated feed-forward in every layer.
     pub(crate) fn build(
         &self,
         root: Root,
@@ -92,20 +114,11 @@ impl Sizes {
         mlp_bias: bool,
         attention: impl Fn(u64) -> Attention,
     ) -> Model {
-        let mut t = Tensors::default();
-        embedding(&mut t, &root.outside(), "embed_tokens", self.vocab, self.hidden);
-        self.gqa.tensors(&mut t, &root.all("self_attn.", self.layers), self.hidden);
-        gated(&mut t, &root.all("mlp.", self.layers), self.hidden, self.intermediate, mlp_bias);
-        for norm in norms {
-            t.norm(&root.all("", self.layers), norm, self.hidden, false);
-        }
-        t.norm(&root.outside(), "norm", self.hidden, false);
-        head(&mut t, root.head, self.vocab, self.hidden, self.tied, false);
-        let mlp: Mlp = dense(self.intermediate);
-        let mut model = self.model();
-        model.layers = (0..self.layers).map(|i| layer(attention(i), mlp)).collect();
-        model.tensors = t.groups;
-        model
+        let layers = (0..self.layers).map(|i| layer(attention(i), dense(self.intermediate))).collect();
+        self.assemble(root, norms, layers, |t| {
+            self.gqa.tensors(t, &root.all("self_attn.", self.layers), self.hidden);
+            gated(t, &root.all("mlp.", self.layers), self.hidden, self.intermediate, mlp_bias);
+        })
     }
 }
 

@@ -1,7 +1,25 @@
 //! One row per architecture: which configs it reads, and the builder of its tensors.
 
+mod deepseek;
+mod falcon;
+mod gemma;
+mod granite_hybrid;
+mod jamba;
 mod llama;
+mod llama4;
+mod mamba;
+mod minimax;
+mod moe;
+mod nemotron_h;
 mod parts;
+mod phi;
+mod post_norm;
+mod qwen3_next;
+mod starcoder;
+mod t5;
+mod vision;
+mod whisper;
+mod wrappers;
 
 use super::Model;
 use super::fields::Fields;
@@ -32,9 +50,40 @@ const fn row(
 
 /// Every supported architecture, sorted by `model_type`.
 pub const ARCHITECTURES: &[Architecture] = &[
+    row("deepseek_v2", &["DeepseekV2ForCausalLM"], deepseek::v2),
+    row("deepseek_v3", &["DeepseekV3ForCausalLM"], deepseek::v3),
+    row("exaone4", &["Exaone4ForCausalLM"], post_norm::exaone4),
+    row("falcon", &["FalconForCausalLM"], falcon::falcon),
+    row("gemma", &["GemmaForCausalLM"], gemma::gemma),
+    row("gemma2", &["Gemma2ForCausalLM"], gemma::gemma2),
+    row("gemma3", &["Gemma3ForConditionalGeneration"], wrappers::gemma3),
+    row("gemma3_text", &["Gemma3ForCausalLM"], gemma::gemma3_text),
+    row("glm4_moe", &["Glm4MoeForCausalLM"], moe::glm4_moe),
+    row("gpt_oss", &["GptOssForCausalLM"], moe::gpt_oss),
+    row("granitemoehybrid", &["GraniteMoeHybridForCausalLM"], granite_hybrid::granite_hybrid),
     row("internlm3", &["InternLM3ForCausalLM"], llama::llama),
+    row("jamba", &["JambaForCausalLM"], jamba::jamba),
+    row("kimi_k2", &["DeepseekV3ForCausalLM"], deepseek::v3),
     row("llama", &["LlamaForCausalLM"], llama::llama),
+    row("llama4", &["Llama4ForConditionalGeneration"], llama4::with_vision),
+    row("llama4_text", &["Llama4ForCausalLM"], llama4::text),
+    row("llava", &["LlavaForConditionalGeneration"], wrappers::llava),
+    row("minimax", &["MiniMaxForCausalLM", "MiniMaxText01ForCausalLM"], minimax::minimax),
+    row("minimax_m2", &["MiniMaxM2ForCausalLM"], moe::minimax_m2),
     row("mistral", &["MistralForCausalLM"], llama::mistral),
+    row("mixtral", &["MixtralForCausalLM"], moe::mixtral),
+    row("mpt", &["MptForCausalLM", "MPTForCausalLM"], falcon::mpt),
+    row("nemotron_h", &["NemotronHForCausalLM"], nemotron_h::nemotron_h),
+    row("olmo2", &["Olmo2ForCausalLM"], post_norm::olmo2),
+    row("olmo3", &["Olmo3ForCausalLM"], post_norm::olmo3),
+    row("phi3", &["Phi3ForCausalLM"], phi::phi3),
     row("qwen2", &["Qwen2ForCausalLM"], llama::qwen2),
+    row("qwen2_5_vl", &["Qwen2_5_VLForConditionalGeneration"], wrappers::qwen2_5_vl),
+    row("qwen2_moe", &["Qwen2MoeForCausalLM"], moe::qwen2_moe),
     row("qwen3", &["Qwen3ForCausalLM"], llama::qwen3),
+    row("qwen3_moe", &["Qwen3MoeForCausalLM"], moe::qwen3_moe),
+    row("qwen3_next", &["Qwen3NextForCausalLM"], qwen3_next::qwen3_next),
+    row("starcoder2", &["Starcoder2ForCausalLM"], starcoder::starcoder2),
+    row("t5", &["T5ForConditionalGeneration"], t5::t5),
+    row("whisper", &["WhisperForConditionalGeneration"], whisper::whisper),
 ];

@@ -84,6 +84,10 @@ pub(crate) struct Gqa {
 }
 
 impl Gqa {
+    /// No heads, no biases: to be filled in.
+    pub(crate) const EMPTY: Gqa =
+        Gqa { heads: 1, kv_heads: 1, head_dim: 1, qkv_bias: false, out_bias: false, qk_norm: QkNorm::No };
+
     /// Reads the geometry. `kv_heads` and `head_dim` are class defaults; `None` stands for as many as query
     /// heads, and for hidden size over heads.
     pub(crate) fn read(

@@ -1,0 +1,70 @@
+//! Vision-language wrappers: a tower and a projector before a language model.
+
+use super::gemma::gemma3_in;
+use super::llama::{llama_in, mistral_in, qwen2_in};
+use super::parts::Root;
+use super::vision::{Tower, clip, part, qwen2_5, siglip};
+use crate::model::Model;
+use crate::model::fields::{Fields, MAX_SIZE};
+use crate::model::tensors::Scope;
+use crate::units::Problem;
+use serde_json::Value;
+
+const ROOT: Root = Root { model: "model.language_model.", head: "lm_head" };
+
+pub(crate) fn gemma3(f: Fields<'_>) -> Result<Model, Problem> {
+    let tied = f.flag("tie_word_embeddings", true)?;
+    let mut model = gemma3_in(part(f, "text_config")?, ROOT, Some(tied))?;
+    let tokens = f.whole("mm_tokens_per_image", 1, MAX_SIZE)?.unwrap_or(256);
+    let (mut t, encoder) = siglip(part(f, "vision_config")?, "model.vision_tower.", Some(tokens))?;
+    let projector = Scope::root("model.multi_modal_projector.");
+    let mut tower = Tower { t: &mut t };
+    tower.add(&projector, "mm_input_projection_weight", &[encoder.hidden_size, model.hidden_size]);
+    tower.add(&projector, "mm_soft_emb_norm.weight", &[encoder.hidden_size]);
+    model.tensors.splice(0..0, t.groups);
+    model.vision = Some(encoder);
+    Ok(model)
+}
+
+pub(crate) fn llava(f: Fields<'_>) -> Result<Model, Problem> {
+    let text = part(f, "text_config")?;
+    let mut model = match text.text("model_type").unwrap_or("llama") {
+        "llama" => llama_in(text, ROOT)?,
+        "mistral" => mistral_in(text, ROOT)?,
+        "qwen2" => qwen2_in(text, ROOT)?,
+        other => return Err(text.problem("model_type", &Value::from(other), "llama, mistral, qwen2")),
+    };
+    let vision = part(f, "vision_config")?;
+    let (mut t, encoder) = match vision.text("model_type").unwrap_or("clip_vision_model") {
+        "clip_vision_model" => clip(vision, "model.vision_tower.")?,
+        "siglip_vision_model" => siglip(vision, "model.vision_tower.", None)?,
+        other => {
+            let accepted = "clip_vision_model, siglip_vision_model";
+            return Err(vision.problem("model_type", &Value::from(other), accepted));
+        }
+    };
+    // Several feature layers are concatenated before the projector.
+    let features = match f.value("vision_feature_layer") {
+        Some((_, Value::Array(list))) => list.len().clamp(1, 64) as u64,
+        _ => 1,
+    };
+    let bias = f.flag("multimodal_projector_bias", true)?;
+    let (projector, hidden) = (Scope::root("model.multi_modal_projector."), model.hidden_size);
+    let mut tower = Tower { t: &mut t };
+    tower.linear(&projector, "linear_1", [hidden, encoder.hidden_size * features], bias);
+    tower.linear(&projector, "linear_2", [hidden, hidden], bias);
+    model.tensors.splice(0..0, t.groups);
+    model.vision = Some(encoder);
+    Ok(model)
+}
+
+/// Qwen 2.5 VL writes the language model's fields flat, newer files in `text_config`.
+pub(crate) fn qwen2_5_vl(f: Fields<'_>) -> Result<Model, Problem> {
+    let text = if f.object("text_config").is_some() { part(f, "text_config")? } else { f };
+    let mut model = qwen2_in(text, ROOT)?;
+    "qwen2_5_vl".clone_into(&mut model.model_type);
+    let (tensors, encoder) = qwen2_5(part(f, "vision_config")?)?;
+    model.tensors.splice(0..0, tensors);
+    model.vision = Some(encoder);
+    Ok(model)
+}
