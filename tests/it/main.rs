@@ -5,6 +5,7 @@ mod hardware;
 mod kv_cache;
 mod layers;
 mod model;
+mod model_input;
 mod permalink;
 mod plan;
 mod plot;

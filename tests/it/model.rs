@@ -3,7 +3,7 @@
 //! `fixtures/model/params.json` lists the parameters of each class, instantiated without data (transformers
 //! 5.24.0 on the meta device, bf16); `parameters` and `groups` of 57 rows equal an independent listing.
 
-use oom_ledger_core::model::{DType, Model, PRESETS, TensorGroup, preset};
+use oom_ledger_core::model::{AttentionKind, DType, Layer, Model, PRESETS, TensorGroup, preset};
 use oom_ledger_core::units::Problem;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,6 +15,8 @@ struct Row {
     class: String,
     parameters: u64,
     groups: Vec<String>,
+    /// What transformers' cache keeps of each layer, in runs, as `SlidingWindow4096*3`.
+    kinds: Option<Vec<String>>,
     /// The config, where it is not that of the preset `id`.
     config: Option<Value>,
 }
@@ -52,6 +54,18 @@ fn expected(row: &Row) -> BTreeMap<String, u64> {
     out
 }
 
+/// The layers in runs, as the fixture writes them.
+fn kinds(layers: &[Layer]) -> Vec<String> {
+    let name = |layer: &Layer| match layer.attention.kind {
+        AttentionKind::Full { .. } | AttentionKind::Mla { .. } => String::new(),
+        AttentionKind::Sliding { window, .. } => format!("SlidingWindow{window}"),
+        AttentionKind::Chunked { chunk, .. } => format!("SlidingWindow{chunk}"),
+        AttentionKind::Recurrent(_) => "LinearAttention".to_owned(),
+        AttentionKind::None => "Dummy".to_owned(),
+    };
+    layers.chunk_by(|a, b| name(a) == name(b)).map(|run| format!("{}*{}", name(&run[0]), run.len())).collect()
+}
+
 fn check(row: &Row, model: &Model, wrong: &mut Vec<String>) {
     let (have, want) = (listing(&model.tensors), expected(row));
     for (group, count) in &want {
@@ -63,6 +77,11 @@ fn check(row: &Row, model: &Model, wrong: &mut Vec<String>) {
         if !want.contains_key(group) {
             wrong.push(format!("{}: unexpected {group} {count}", row.id));
         }
+    }
+    if let Some(want) = &row.kinds
+        && kinds(&model.layers) != *want
+    {
+        wrong.push(format!("{}: layers {:?}, want {want:?}", row.id, kinds(&model.layers)));
     }
     if model.parameters != row.parameters {
         wrong.push(format!("{}: {} parameters, want {}", row.id, model.parameters, row.parameters));
@@ -81,4 +100,19 @@ fn every_tensor_of_every_preset_is_that_of_the_class() {
         }
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// More rows of the same shape, each with its config, from a file outside the project.
+#[test]
+fn every_tensor_of_further_configs_is_that_of_the_class() {
+    let Ok(path) = std::env::var("OOM_LEDGER_MODEL_ROWS") else { return };
+    let rows = rows(&std::fs::read_to_string(path).unwrap());
+    let mut wrong = Vec::new();
+    for row in &rows {
+        match model_of(row) {
+            Ok(model) => check(row, &model, &mut wrong),
+            Err(problem) => wrong.push(format!("{} ({}): {problem:?}", row.id, row.class)),
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows, {} differences:\n{}", rows.len(), wrong.len(), wrong.join("\n"));
 }

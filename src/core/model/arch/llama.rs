@@ -127,16 +127,23 @@ pub(crate) const PRE_NORMS: &[&str] = &["input_layernorm", "post_attention_layer
 
 pub(crate) fn llama_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
     let mut s = Sizes::read(f, &LLAMA)?;
-    // `bias` and `qkv_bias` are InternLM's names; its classes are this one otherwise.
-    let bias = f.flag("attention_bias|bias", false)?;
-    s.gqa.qkv_bias = f.flag("qkv_bias", bias)?;
-    s.gqa.out_bias = bias;
-    let mlp_bias = f.flag("mlp_bias|bias", false)?;
+    s.gqa.qkv_bias = f.flag("attention_bias", false)?;
+    s.gqa.out_bias = s.gqa.qkv_bias;
+    let mlp_bias = f.flag("mlp_bias", false)?;
     Ok(s.build(root, PRE_NORMS, mlp_bias, |_| s.gqa.full()))
 }
 
 pub(crate) fn llama(f: Fields<'_>) -> Result<Model, Problem> {
     llama_in(f, Root::PLAIN)
+}
+
+/// InternLM 3 is a Llama whose biases go by other names.
+pub(crate) fn internlm3(f: Fields<'_>) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, &Defaults { model_type: "internlm3", ..LLAMA })?;
+    s.gqa.qkv_bias = f.flag("qkv_bias", false)?;
+    s.gqa.out_bias = f.flag("bias", false)?;
+    let bias = s.gqa.out_bias;
+    Ok(s.build(Root::PLAIN, PRE_NORMS, bias, |_| s.gqa.full()))
 }
 
 pub(crate) fn mistral_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {

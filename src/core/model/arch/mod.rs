@@ -61,7 +61,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("glm4_moe", &["Glm4MoeForCausalLM"], moe::glm4_moe),
     row("gpt_oss", &["GptOssForCausalLM"], moe::gpt_oss),
     row("granitemoehybrid", &["GraniteMoeHybridForCausalLM"], granite_hybrid::granite_hybrid),
-    row("internlm3", &["InternLM3ForCausalLM"], llama::llama),
+    row("internlm3", &["InternLM3ForCausalLM"], llama::internlm3),
     row("jamba", &["JambaForCausalLM"], jamba::jamba),
     row("kimi_k2", &["DeepseekV3ForCausalLM"], deepseek::v3),
     row("llama", &["LlamaForCausalLM"], llama::llama),

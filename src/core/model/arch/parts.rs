@@ -114,7 +114,9 @@ impl Gqa {
                 format!("1 ... hidden_size ({hidden})"),
             ));
         }
-        if !heads.is_multiple_of(kv_heads) {
+        // A class default that does not divide is kept: the class builds these tensors too.
+        let written = fields.value("num_key_value_heads|num_kv_heads").is_some();
+        if written && !heads.is_multiple_of(kv_heads) {
             let given = Value::from(kv_heads);
             return Err(fields.problem(
                 "num_key_value_heads",
