@@ -1,5 +1,7 @@
 //! Integration tests of the core, one binary.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod docs;
 mod hardware;
 mod kv_cache;

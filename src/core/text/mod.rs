@@ -54,7 +54,7 @@ pub fn has(key: &str) -> bool {
 }
 
 /// The text of `key`, or the key itself where there is none (a test holds that there always is one).
-pub fn text<'a>(lang: Lang, key: &'a str) -> &'a str {
+pub fn text(lang: Lang, key: &str) -> &str {
     match (index().get(key), lang) {
         (Some(row), Lang::En) => row.1,
         (Some(row), Lang::Zh) => row.2,

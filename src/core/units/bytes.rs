@@ -35,6 +35,7 @@ impl Bytes {
     }
 
     /// The sum, or [`Overflow`].
+    #[expect(clippy::should_implement_trait, reason = "an operator could not report the overflow")]
     pub fn add(self, other: Bytes) -> Result<Bytes, Overflow> {
         self.0.checked_add(other.0).map(Bytes).ok_or(Overflow)
     }
