@@ -2,6 +2,7 @@
 
 mod ledger;
 mod parallel;
+pub mod weights;
 
 pub use ledger::{
     DeviceBudget, KvSummary, Ledger, Part, Phase, PhaseId, Provenance, Range, Residency, Symbol, Term,

@@ -1,0 +1,150 @@
+//! Weights: bytes of every tensor on the fullest rank, by scheme.
+
+mod bitsandbytes;
+mod declared;
+mod four_bit_float;
+mod gguf;
+mod group_int4;
+mod rank;
+mod row_scaled;
+mod split;
+mod stored;
+
+pub use declared::{Effective, effective_quantization};
+
+use super::{Parallel, PhaseId, Provenance, Residency, Term, TermId, WeightsSpec, Working};
+use crate::model::{Model, Quantization};
+use crate::units::Problem;
+use rank::{Rank, fullest};
+use stored::Scheme;
+
+/// Who lays the tensors out in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// Serving engines (vLLM, SGLang): vocabulary padded to 64 rows.
+    Serving,
+    /// transformers: every tensor as the class declares it.
+    Transformers,
+}
+
+/// Names of the GGUF file types that `gguf:…` accepts.
+///
+/// ```
+/// assert!(oom_ledger_core::memory::weights::gguf_types().any(|t| t == "Q4_K_M"));
+/// ```
+///
+/// Formula: none; a list.
+/// Accuracy: exact.
+/// Source: file types of llama.cpp's quantize tool, <https://github.com/ggml-org/llama.cpp/blob/master/tools/quantize>.
+/// Example: above.
+pub fn gguf_types() -> impl Iterator<Item = &'static str> {
+    gguf::FILES.iter().map(|(name, _)| *name)
+}
+
+/// The scheme that the spec, or else the checkpoint, asks for.
+fn scheme<'a>(model: &'a Model, spec: &'a WeightsSpec, layout: Layout) -> Result<Scheme<'a>, Problem> {
+    let quantization = effective_quantization(model, spec).quantization;
+    let gguf = match quantization {
+        Some(Quantization::Gguf(kind)) => Some(gguf::Recipe::new(kind, model)?),
+        _ => None,
+    };
+    Ok(Scheme { dtype: spec.dtype, quantization, gguf, layout })
+}
+
+/// Bytes of the weights of the fullest rank; the number alone, for searches and plots.
+///
+/// Formula, Accuracy, Source: those of [`weights`].
+///
+/// Example:
+/// ```
+/// use oom_ledger_core::memory::{Parallel, WeightsSpec, weights::{Layout, weights_bytes}};
+/// use oom_ledger_core::model::Model;
+/// let config = serde_json::json!({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+///     "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+///     "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256});
+/// let model = Model::from_config("llama-3.1-8b", &config).unwrap();
+/// let bytes = weights_bytes(&model, &WeightsSpec::default(), Parallel::default(), Layout::Transformers);
+/// assert_eq!(bytes.unwrap(), 2 * 8_030_261_248);
+/// ```
+///
+/// Errors: as [`weights`].
+pub fn weights_bytes(
+    model: &Model,
+    spec: &WeightsSpec,
+    parallel: Parallel,
+    layout: Layout,
+) -> Result<u64, Problem> {
+    Ok(fullest(model, &scheme(model, spec, layout)?, parallel)?.bytes)
+}
+
+/// The weights of the fullest rank, in bytes, with every tensor group as a line of the working.
+///
+/// Formula: Σ over tensor groups of count · bytes(shape on this rank, scheme).
+/// Symbols: t tensor, p pipeline, x expert parallel degree; e bytes per unquantised element.
+/// Includes: scales and zero points. Excludes: memory used while loading.
+/// Accuracy: exact for unquantised tensors; within the range for schemes with variants.
+/// Source: shapes of the Hugging Face classes; scheme layouts as in the files of `memory/weights`.
+///
+/// Example:
+/// ```
+/// use oom_ledger_core::memory::{Parallel, WeightsSpec, weights::{Layout, weights}};
+/// use oom_ledger_core::model::Model;
+/// let config = serde_json::json!({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+///     "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+///     "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256});
+/// let model = Model::from_config("llama-3.1-8b", &config).unwrap();
+/// let two = Parallel { tensor: 2, ..Parallel::default() };
+/// let term = weights(&model, &WeightsSpec::default(), two, Layout::Transformers, None).unwrap();
+/// assert_eq!(term.working.parts.iter().map(|p| p.bytes).sum::<u64>(), term.bytes);
+/// ```
+///
+/// Errors: a degree that does not divide the heads (`parallel.tensor`) or exceeds the layers
+/// (`parallel.pipeline`); an unknown GGUF type (`weights.quantization`).
+pub fn weights(
+    model: &Model,
+    spec: &WeightsSpec,
+    parallel: Parallel,
+    layout: Layout,
+    measured: Option<u64>,
+) -> Result<Term, Problem> {
+    let scheme = scheme(model, spec, layout)?;
+    let rank = fullest(model, &scheme, parallel)?;
+    let Rank { bytes, low, high, .. } = rank;
+    let name = scheme.quantization.map_or_else(|| spec.dtype.id().to_owned(), Quantization::id);
+    let mut working = Working::new("Σ count · bytes(shape / t, scheme)", measured.unwrap_or(bytes))
+        .with("N", model.parameters, "parameters")
+        .with("scheme", name, "")
+        .with("e", spec.dtype.bytes(), "B/element")
+        .with("t", parallel.tensor, "ranks")
+        .with("p", parallel.pipeline, "stages")
+        .with("x", parallel.expert, "ranks");
+    if parallel.pipeline > 1 {
+        working = working.with("stage", rank.stage, "");
+    }
+    if measured.is_some() {
+        working = working.with("modelled", bytes, "B");
+    }
+    working.parts = rank.parts(model, &scheme, parallel)?;
+    let term = Term {
+        id: TermId::Weights,
+        bytes,
+        low,
+        high,
+        residency: Residency::Resident,
+        phases: PhaseId::ALL.to_vec(),
+        provenance: if low == high { Provenance::Exact } else { Provenance::Bounded },
+        source: "",
+        working,
+    };
+    Ok(match measured {
+        Some(bytes) => Term {
+            bytes,
+            low: bytes,
+            high: bytes,
+            provenance: Provenance::Measured,
+            source: "measured.weights_bytes",
+            ..term
+        },
+        None => term,
+    })
+}

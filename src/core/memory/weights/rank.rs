@@ -1,0 +1,144 @@
+//! Sums the tensors of every pipeline stage and picks the fullest rank.
+
+use super::split::{Cut, Shape, check_heads, on_first_stage, product, stages};
+use super::stored::{Scheme, Stored, stored};
+use crate::memory::{Parallel, Part};
+use crate::model::{Model, TensorClass, TensorGroup};
+use crate::units::{Bytes, Problem};
+
+/// The fullest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rank {
+    pub(super) stage: u64,
+    pub(super) bytes: u64,
+    pub(super) low: u64,
+    pub(super) high: u64,
+}
+
+/// All tensors of one group on a rank.
+struct Line<'a> {
+    group: &'a TensorGroup,
+    shape: Shape,
+    count: u64,
+    bytes: u64,
+    low: u64,
+    high: u64,
+    format: &'static str,
+    /// Not every layer has the same format.
+    mixed: bool,
+}
+
+/// The rank of the stage that holds most.
+///
+/// Errors: degrees that cannot be used.
+pub(super) fn fullest(model: &Model, scheme: &Scheme<'_>, parallel: Parallel) -> Result<Rank, Problem> {
+    check_heads(model, parallel.tensor)?;
+    let cut = Cut::new(parallel, scheme.layout)?;
+    let runs = stages(model.layers.len() as u64, parallel.pipeline)?;
+    let mut best = Rank::default();
+    for stage in 0..runs.len() {
+        let mut rank = Rank { stage: stage as u64, ..Rank::default() };
+        for group in &model.tensors {
+            if let Some(line) = line(model, group, scheme, cut, &runs, stage)? {
+                rank.bytes = Bytes(rank.bytes).add(Bytes(line.bytes))?.0;
+                rank.low = Bytes(rank.low).add(Bytes(line.low))?.0;
+                rank.high = Bytes(rank.high).add(Bytes(line.high))?.0;
+            }
+        }
+        if rank.bytes > best.bytes {
+            best = rank;
+        }
+    }
+    Ok(best)
+}
+
+impl Rank {
+    /// One line of the working per tensor group.
+    pub(super) fn parts(
+        self,
+        model: &Model,
+        scheme: &Scheme<'_>,
+        parallel: Parallel,
+    ) -> Result<Vec<Part>, Problem> {
+        let cut = Cut::new(parallel, scheme.layout)?;
+        let runs = stages(model.layers.len() as u64, parallel.pipeline)?;
+        let mut parts = Vec::with_capacity(model.tensors.len());
+        for group in &model.tensors {
+            if let Some(line) = line(model, group, scheme, cut, &runs, self.stage as usize)? {
+                parts.push(line.part());
+            }
+        }
+        Ok(parts)
+    }
+}
+
+impl Line<'_> {
+    fn part(&self) -> Part {
+        let Shape { batch, rows, cols } = self.shape;
+        let dims = match (batch, cols) {
+            (1, 1) => format!("[{rows}]"),
+            (1, _) => format!("[{rows}, {cols}]"),
+            (_, 1) => format!("[{batch}, {rows}]"),
+            _ => format!("[{batch}, {rows}, {cols}]"),
+        };
+        let mixed = if self.mixed { " …" } else { "" };
+        Part {
+            label: self.group.name.clone().into(),
+            detail: format!("{} × {dims} {}{mixed}", self.count, self.format),
+            bytes: self.bytes,
+        }
+    }
+}
+
+/// What a rank of `stage` holds of `group`; `None` where it holds nothing.
+fn line<'a>(
+    model: &Model,
+    group: &'a TensorGroup,
+    scheme: &Scheme<'_>,
+    cut: Cut,
+    runs: &[(u64, u64)],
+    stage: usize,
+) -> Result<Option<Line<'a>>, Problem> {
+    let shape = cut.shape(group)?;
+    let (start, size) = runs.get(stage).copied().unwrap_or_default();
+    let last = stage + 1 == runs.len();
+    let all: u64 = group.layers.iter().map(|(a, b)| u64::from(*b - *a) + 1).sum();
+    let outside = all == 0 || group.class == TensorClass::Encoder;
+    let mut line = Line { group, shape, count: 0, bytes: 0, low: 0, high: 0, format: "", mixed: false };
+    if outside {
+        // A tied embedding is also the head: the last stage holds it again.
+        let again = last && model.tied_embeddings && group.class == TensorClass::Embedding;
+        let here = if on_first_stage(group.class) { stage == 0 || again } else { last };
+        if here {
+            line.add(stored(group, shape, None, scheme)?, group.count)?;
+        }
+    } else {
+        let per_layer = group.count / all;
+        let end = if last { u64::MAX } else { start + size };
+        let mine = group.layers.iter().map(|(a, b)| (u64::from(*a).max(start), (u64::from(*b) + 1).min(end)));
+        for (from, to) in mine.filter(|(from, to)| from < to) {
+            if scheme.gguf.is_none() {
+                line.add(stored(group, shape, None, scheme)?, product(&[per_layer, to - from])?)?;
+                continue;
+            }
+            for layer in from..to {
+                line.add(stored(group, shape, Some(layer), scheme)?, per_layer)?;
+            }
+        }
+    }
+    Ok((line.count > 0).then_some(line))
+}
+
+impl Line<'_> {
+    fn add(&mut self, one: Stored, times: u64) -> Result<(), Problem> {
+        self.bytes = Bytes(self.bytes).add(Bytes(product(&[one.bytes, times])?))?.0;
+        self.low = Bytes(self.low).add(Bytes(product(&[one.low, times])?))?.0;
+        self.high = Bytes(self.high).add(Bytes(product(&[one.high, times])?))?.0;
+        self.mixed |= self.count > 0 && self.format != one.format;
+        self.count += times;
+        if !self.mixed {
+            self.format = one.format;
+        }
+        Ok(())
+    }
+}
