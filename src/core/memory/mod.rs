@@ -1,5 +1,6 @@
 //! Layer 2: the formulas, one file per term. Returns numbers and workings, never text.
 
+pub mod context;
 mod ledger;
 mod parallel;
 pub mod weights;
