@@ -271,6 +271,10 @@ proptest! {
         for (index, inner, value) in changes {
             let path = if inner && config["text_config"].is_object() { "/text_config" } else { "" };
             let map = config.pointer_mut(path).and_then(Value::as_object_mut).unwrap();
+            // An earlier change may have emptied `text_config`.
+            if map.is_empty() {
+                continue;
+            }
             let key = map.keys().nth(index.index(map.len())).unwrap().clone();
             map.insert(key, value);
         }
