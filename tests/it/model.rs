@@ -116,3 +116,57 @@ fn every_tensor_of_further_configs_is_that_of_the_class() {
     }
     assert!(wrong.is_empty(), "{} rows, {} differences:\n{}", rows.len(), wrong.len(), wrong.join("\n"));
 }
+
+/// A preset's config with one field set or left out, or a whole config beside the preset it came from.
+#[derive(Deserialize)]
+struct Variant {
+    base: String,
+    #[serde(default)]
+    at: String,
+    #[serde(default)]
+    field: String,
+    #[serde(default)]
+    value: Value,
+    #[serde(default)]
+    drop: bool,
+    config: Option<Value>,
+    parameters: u64,
+    /// FNV-1a of the sorted listing and of the kinds of layers.
+    digest: String,
+}
+
+fn fnv(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+/// `fixtures/model/variants.json`: biases, ties, head counts, missing fields, whole class defaults and the
+/// like, counted in the instantiated classes as the presets are.
+#[test]
+fn configs_one_field_away_from_a_preset_follow_the_class_too() {
+    let variants: Vec<Variant> =
+        serde_json::from_str(include_str!("../fixtures/model/variants.json")).unwrap();
+    assert!(variants.len() > 500);
+    let mut wrong = Vec::new();
+    for v in variants {
+        let mut config = preset(&v.base).unwrap().document().unwrap()["config"].take();
+        let part = if v.at.is_empty() { &mut config } else { &mut config[&v.at] };
+        let what = format!("{} {} {}={:?}", v.base, v.at, v.field, v.value);
+        if v.drop {
+            part.as_object_mut().unwrap().remove(&v.field);
+        } else if !v.field.is_empty() {
+            part[&v.field] = v.value;
+        }
+        match Model::from_config("x", &v.config.unwrap_or(config)) {
+            Ok(model) => {
+                let lines: Vec<_> = listing(&model.tensors).iter().map(|(k, n)| format!("{k} {n}")).collect();
+                let digest = fnv(&format!("{}\n{}", lines.join("\n"), kinds(&model.layers).join(" ")));
+                if model.parameters != v.parameters || digest != v.digest {
+                    wrong.push(format!("{what}: {} parameters, want {}", model.parameters, v.parameters));
+                }
+            }
+            Err(problem) => wrong.push(format!("{what}: {problem:?}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}

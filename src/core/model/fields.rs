@@ -17,7 +17,8 @@ pub(crate) const MAX_POSITIONS: u64 = 1 << 40;
 
 /// The fields of one JSON object of a config.
 ///
-/// A field name may list aliases in order of preference, as in `num_hidden_layers|n_layer`.
+/// A field name may list aliases, as in `num_hidden_layers|n_layer`; of several written, the last in the
+/// file wins, as in transformers (so an override, which is appended, wins over the file's own alias).
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
     map: &'a Map<String, Value>,
@@ -40,9 +41,20 @@ impl<'a> Fields<'a> {
         names.split('|').any(|n| self.map.contains_key(n))
     }
 
-    /// The first alias that is written and not null.
+    /// The alias that is written and not null.
     pub(crate) fn value<'n>(&self, names: &'n str) -> Option<(&'n str, &'a Value)> {
-        names.split('|').find_map(|n| self.map.get(n).filter(|v| !v.is_null()).map(|v| (n, v)))
+        let written = |name: &&str| self.map.get(*name).is_some_and(|v| !v.is_null());
+        let mut found = names.split('|').filter(written);
+        let first = found.next()?;
+        let name = match found.next() {
+            None => first,
+            Some(_) => self
+                .map
+                .keys()
+                .rev()
+                .find_map(|key| names.split('|').find(|name| *name == key.as_str() && written(name)))?,
+        };
+        Some((name, self.map.get(name)?))
     }
 
     /// The object in that field, if it is one.

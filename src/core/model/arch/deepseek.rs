@@ -84,7 +84,7 @@ impl Latent {
     }
 }
 
-fn build(f: Fields<'_>, s: &Sizes, r: Routed, first: u64) -> Result<Model, Problem> {
+fn build(f: Fields<'_>, s: &Sizes, r: Routed, first: u64, mlp_bias: bool) -> Result<Model, Problem> {
     let Gqa { heads, .. } = s.gqa;
     let latent = Latent::read(f, heads)?;
     let root = Root::PLAIN;
@@ -92,7 +92,7 @@ fn build(f: Fields<'_>, s: &Sizes, r: Routed, first: u64) -> Result<Model, Probl
     let layers = (0..s.layers).map(|i| layer(latent.attention(), mlp(i))).collect();
     Ok(s.assemble(root, PRE_NORMS, layers, |t| {
         latent.tensors(t, &root.all("self_attn.", s.layers), s.hidden);
-        shared_and_routed(t, root, s, r, first);
+        shared_and_routed(t, root, s, r, first, mlp_bias);
     }))
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn v2(f: Fields<'_>) -> Result<Model, Problem> {
     r.shared = r.intermediate * shared;
     r.fp32_router = true;
     let first = f.whole("first_k_dense_replace", 0, 4096)?.unwrap_or(0);
-    build(f, &s, r, first)
+    build(f, &s, r, first, f.flag("mlp_bias", false)?)
 }
 
 pub(crate) fn v3(f: Fields<'_>) -> Result<Model, Problem> {
@@ -114,7 +114,7 @@ pub(crate) fn v3(f: Fields<'_>) -> Result<Model, Problem> {
     r.shared = r.intermediate * f.whole("n_shared_experts", 1, 1024)?.unwrap_or(1);
     r.fp32_router = true;
     let first = f.whole("first_k_dense_replace", 0, 4096)?.unwrap_or(3);
-    let mut model = build(f, &s, r, first)?;
+    let mut model = build(f, &s, r, first, false)?;
     model.mtp_layers = f.whole("num_nextn_predict_layers|num_mtp_layers", 0, 4096)?.unwrap_or(1);
     Ok(model)
 }

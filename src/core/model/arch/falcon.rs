@@ -23,15 +23,15 @@ fn divides(f: Fields<'_>, heads: u64, hidden: u64) -> Result<(), Problem> {
 pub(crate) fn falcon(f: Fields<'_>) -> Result<Model, Problem> {
     let hidden = f.size("n_embed|hidden_size", 4544)?;
     let vocab = f.size("vocab_size", 65024)?;
-    let layers = f.layers("num_hidden_layers|n_layer", 32)?;
-    let heads = f.heads("num_attention_heads|n_head", 71)?;
+    let layers = f.layers("num_hidden_layers", 32)?;
+    let heads = f.heads("num_attention_heads", 71)?;
     divides(f, heads, hidden)?;
     let new = f.flag("new_decoder_architecture", false)?;
     let shared = f.flag("multi_query", true)?;
     let bias = f.flag("bias", false)?;
     let inner = f.size("ffn_hidden_size", 4 * hidden)?;
     let kv_heads = match (new, shared) {
-        (true, _) => f.heads("num_kv_heads|n_head_kv|num_key_value_heads", heads)?,
+        (true, _) => f.heads("num_kv_heads", heads)?,
         (false, true) => 1,
         (false, false) => heads,
     };

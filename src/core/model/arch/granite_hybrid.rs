@@ -15,8 +15,6 @@ pub(crate) fn granite_hybrid(f: Fields<'_>) -> Result<Model, Problem> {
     let mut s = Sizes::read(f, &GRANITE_HYBRID)?;
     s.gqa.qkv_bias = f.flag("attention_bias", false)?;
     s.gqa.out_bias = s.gqa.qkv_bias;
-    // The attention of this class has no head_dim field.
-    s.gqa.head_dim = (s.hidden / s.gqa.heads).max(1);
     let mamba = mamba(f, s.hidden)?;
     let shared = f.size("shared_intermediate_size", 1024)?;
     let count = f.experts("num_local_experts|num_experts", 8)?;

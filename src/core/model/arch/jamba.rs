@@ -24,10 +24,12 @@ fn every(
 }
 
 pub(crate) fn jamba(f: Fields<'_>) -> Result<Model, Problem> {
-    let mut s = Sizes::read(f, &JAMBA)?;
-    s.gqa.head_dim = (s.hidden / s.gqa.heads).max(1);
+    let s = Sizes::read(f, &JAMBA)?;
     let is_attention = every(f, ["attn_layer_period", "attn_layer_offset"], (8, 4))?;
-    let r = Routed::read(f, ["num_experts|num_local_experts", "intermediate_size"], [16, 2, s.intermediate])?;
+    // One expert is a dense feed-forward.
+    let names = ["num_experts|num_local_experts", "intermediate_size"];
+    let count = f.experts(names[0], 16)?;
+    let r = if count > 1 { Routed::read(f, names, [16, 2, s.intermediate])? } else { Routed::NONE };
     let expert_layer = every(f, ["expert_layer_period", "expert_layer_offset"], (2, 1))?;
     let is_sparse = |i: u64| r.experts > 1 && expert_layer(i);
     let rank = match f.value("mamba_dt_rank") {

@@ -63,12 +63,12 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     pub(crate) fn read(f: Fields<'_>, d: &Defaults) -> Result<Sizes, Problem> {
-        let hidden = f.size("hidden_size|n_embd|d_model", d.hidden)?;
+        let hidden = f.size("hidden_size", d.hidden)?;
         Ok(Sizes {
             vocab: f.size("vocab_size", d.vocab)?,
             hidden,
             intermediate: f.size("intermediate_size", d.intermediate)?,
-            layers: f.layers("num_hidden_layers|n_layer|n_layers", d.layers)?,
+            layers: f.layers("num_hidden_layers", d.layers)?,
             tied: f.flag("tie_word_embeddings", d.tied)?,
             gqa: Gqa::read(f, hidden, d.heads, d.kv_heads, d.head_dim)?,
             positions: positions(f, "max_position_embeddings", d.positions)?,
@@ -125,8 +125,10 @@ impl Sizes {
 /// The two norms of a pre-norm layer.
 pub(crate) const PRE_NORMS: &[&str] = &["input_layernorm", "post_attention_layernorm"];
 
-pub(crate) fn llama_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
+/// A wrapper passes whether its own config ties the embeddings.
+pub(crate) fn llama_in(f: Fields<'_>, root: Root, tied: Option<bool>) -> Result<Model, Problem> {
     let mut s = Sizes::read(f, &LLAMA)?;
+    s.tied = tied.unwrap_or(s.tied);
     s.gqa.qkv_bias = f.flag("attention_bias", false)?;
     s.gqa.out_bias = s.gqa.qkv_bias;
     let mlp_bias = f.flag("mlp_bias", false)?;
@@ -134,7 +136,7 @@ pub(crate) fn llama_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
 }
 
 pub(crate) fn llama(f: Fields<'_>) -> Result<Model, Problem> {
-    llama_in(f, Root::PLAIN)
+    llama_in(f, Root::PLAIN, None)
 }
 
 /// InternLM 3 is a Llama whose biases go by other names.
@@ -146,14 +148,15 @@ pub(crate) fn internlm3(f: Fields<'_>) -> Result<Model, Problem> {
     Ok(s.build(Root::PLAIN, PRE_NORMS, bias, |_| s.gqa.full()))
 }
 
-pub(crate) fn mistral_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
-    let s = Sizes::read(f, &MISTRAL)?;
+pub(crate) fn mistral_in(f: Fields<'_>, root: Root, tied: Option<bool>) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, &MISTRAL)?;
+    s.tied = tied.unwrap_or(s.tied);
     let window = window(f, Some(4096))?;
     Ok(s.build(root, PRE_NORMS, false, |_| s.gqa.windowed(window)))
 }
 
 pub(crate) fn mistral(f: Fields<'_>) -> Result<Model, Problem> {
-    mistral_in(f, Root::PLAIN)
+    mistral_in(f, Root::PLAIN, None)
 }
 
 /// Which layers of a Qwen 2 or 3 see a window: those from `max_window_layers` on, if it is switched on.
@@ -166,15 +169,21 @@ pub(crate) fn qwen_windows(f: Fields<'_>, layers: u64) -> Result<Vec<Option<u64>
     Ok(kinds.iter().map(|kind| window.filter(|_| *kind == "sliding_attention")).collect())
 }
 
-pub(crate) fn qwen2_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
-    let mut s = Sizes::read(f, &QWEN2)?;
+pub(crate) fn qwen2_in(
+    f: Fields<'_>,
+    root: Root,
+    defaults: &Defaults,
+    tied: Option<bool>,
+) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, defaults)?;
+    s.tied = tied.unwrap_or(s.tied);
     s.gqa.qkv_bias = true;
     let windows = qwen_windows(f, s.layers)?;
     Ok(s.build(root, PRE_NORMS, false, |i| s.gqa.windowed(windows[i as usize])))
 }
 
 pub(crate) fn qwen2(f: Fields<'_>) -> Result<Model, Problem> {
-    qwen2_in(f, Root::PLAIN)
+    qwen2_in(f, Root::PLAIN, &QWEN2, None)
 }
 
 pub(crate) fn qwen3(f: Fields<'_>) -> Result<Model, Problem> {

@@ -30,8 +30,7 @@ fn text_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
     s.gqa.qkv_bias = f.flag("attention_bias", false)?;
     s.gqa.out_bias = s.gqa.qkv_bias;
     let dense_width = f.size("intermediate_size_mlp", 16384)?;
-    let mut r =
-        Routed::read(f, ["num_local_experts|num_experts", "intermediate_size"], [16, 1, s.intermediate])?;
+    let mut r = Routed::read(f, ["num_local_experts", "intermediate_size"], [16, 1, s.intermediate])?;
     r.shared = r.intermediate;
     let step = f.whole("interleave_moe_layer_step", 1, 4096)?.unwrap_or(1);
     let listed = f.numbers("moe_layers")?;
@@ -75,7 +74,7 @@ fn text_in(f: Fields<'_>, root: Root) -> Result<Model, Problem> {
         t.experts(&stack, "gate_up_proj", [r.experts, 2 * r.intermediate, s.hidden], true, false);
         t.experts(&stack, "down_proj", [r.experts, s.hidden, r.intermediate], true, true);
         router(t, &on("feed_forward."), "router", s.hidden, r.experts);
-        shared_expert(t, &on("feed_forward.shared_expert."), s.hidden, r.shared);
+        shared_expert(t, &on("feed_forward.shared_expert."), s.hidden, r.shared, false);
     }))
 }
 

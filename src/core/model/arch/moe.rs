@@ -65,6 +65,10 @@ pub(crate) struct Routed {
 }
 
 impl Routed {
+    /// No experts.
+    pub(crate) const NONE: Routed =
+        Routed { experts: 0, top_k: 0, intermediate: 0, shared: 0, fp32_router: false };
+
     /// Reads counts; `names` are the fields of experts and of one expert's width.
     pub(crate) fn read(
         f: Fields<'_>,
@@ -137,7 +141,7 @@ pub(crate) fn qwen_feed_forward(
     router(t, &on("mlp."), "gate", s.hidden, r.experts);
     experts(t, &on("mlp.experts."), s.hidden, r.experts, r.intermediate);
     if r.shared > 0 {
-        shared_expert(t, &on("mlp.shared_expert."), s.hidden, r.shared);
+        shared_expert(t, &on("mlp.shared_expert."), s.hidden, r.shared, false);
         t.linear(
             &on("mlp."),
             "shared_expert_gate",
@@ -206,23 +210,23 @@ pub(crate) fn glm4_moe(f: Fields<'_>) -> Result<Model, Problem> {
     let layers = layers_of(&s, r, |i| i >= first, |_| s.gqa.full());
     let mut model = s.assemble(root, PRE_NORMS, layers, |t| {
         s.gqa.tensors(t, &root.all("self_attn.", s.layers), s.hidden);
-        shared_and_routed(t, root, &s, r, first);
+        shared_and_routed(t, root, &s, r, first, false);
     });
     model.mtp_layers = f.whole("num_nextn_predict_layers|num_mtp_layers", 0, 4096)?.unwrap_or(1);
     Ok(model)
 }
 
 /// DeepSeek's feed-forward: dense up to layer `first`, then an fp32 router, routed and shared experts.
-pub(crate) fn shared_and_routed(t: &mut Tensors, root: Root, s: &Sizes, r: Routed, first: u64) {
+pub(crate) fn shared_and_routed(t: &mut Tensors, root: Root, s: &Sizes, r: Routed, first: u64, bias: bool) {
     let on = |suffix: &str| root.layers(suffix, s.layers, |i| i >= first);
-    gated(t, &root.layers("mlp.", s.layers, |i| i < first), s.hidden, s.intermediate, false);
+    gated(t, &root.layers("mlp.", s.layers, |i| i < first), s.hidden, s.intermediate, bias);
     experts(t, &on("mlp.experts."), s.hidden, r.experts, r.intermediate);
     if s.layers > first {
         router(t, &on("mlp."), "gate", s.hidden, r.experts);
         t.last_in_fp32();
     }
     if r.shared > 0 {
-        shared_expert(t, &on("mlp.shared_experts."), s.hidden, r.shared);
+        shared_expert(t, &on("mlp.shared_experts."), s.hidden, r.shared, bias);
     }
 }
 

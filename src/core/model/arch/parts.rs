@@ -97,8 +97,8 @@ impl Gqa {
         kv_heads: Option<u64>,
         head_dim: Option<u64>,
     ) -> Result<Gqa, Problem> {
-        let heads = fields.heads("num_attention_heads|n_head|n_heads", heads)?;
-        let kv_heads = match fields.optional("num_key_value_heads|num_kv_heads", 1 << 16, kv_heads)? {
+        let heads = fields.heads("num_attention_heads", heads)?;
+        let kv_heads = match fields.optional("num_key_value_heads", 1 << 16, kv_heads)? {
             Some(n) => n,
             None => heads,
         };
@@ -115,7 +115,7 @@ impl Gqa {
             ));
         }
         // A class default that does not divide is kept: the class builds these tensors too.
-        let written = fields.value("num_key_value_heads|num_kv_heads").is_some();
+        let written = fields.value("num_key_value_heads").is_some();
         if written && !heads.is_multiple_of(kv_heads) {
             let given = Value::from(kv_heads);
             return Err(fields.problem(
@@ -202,11 +202,11 @@ pub(crate) fn plain(
 }
 
 /// gate, up and down of an expert that every token passes, in `scope`.
-pub(crate) fn shared_expert(t: &mut Tensors, scope: &Scope, hidden: u64, intermediate: u64) {
+pub(crate) fn shared_expert(t: &mut Tensors, scope: &Scope, hidden: u64, intermediate: u64, bias: bool) {
     let class = TensorClass::SharedExpert;
-    t.linear(scope, "gate_proj", [intermediate, hidden], false, class, Sharding::Column);
-    t.linear(scope, "up_proj", [intermediate, hidden], false, class, Sharding::Column);
-    t.linear(scope, "down_proj", [hidden, intermediate], false, class, Sharding::Row);
+    t.linear(scope, "gate_proj", [intermediate, hidden], bias, class, Sharding::Column);
+    t.linear(scope, "up_proj", [intermediate, hidden], bias, class, Sharding::Column);
+    t.linear(scope, "down_proj", [hidden, intermediate], bias, class, Sharding::Row);
 }
 
 /// Stacked routed experts, gate and up fused, in `scope`, which ends in `experts.`.

@@ -21,7 +21,7 @@ pub(crate) fn t5(f: Fields<'_>) -> Result<Model, Problem> {
     let act = f.text("feed_forward_proj").unwrap_or("relu");
     let s = T5 {
         hidden: f.size("d_model|hidden_size", 512)?,
-        inner: f.size("d_ff|intermediate_size", 2048)?,
+        inner: f.size("d_ff", 2048)?,
         gqa: Gqa { heads, kv_heads: heads, head_dim: f.heads("d_kv|head_dim", 64)?, ..Gqa::EMPTY },
         buckets: f.heads("relative_attention_num_buckets", 32)?,
         gated: act.starts_with("gated"),

@@ -63,8 +63,8 @@ impl Vit {
         Ok(Vit {
             hidden: f.size("hidden_size", hidden)?,
             inner: f.size("intermediate_size", inner)?,
-            layers: f.layers("num_hidden_layers|depth", layers)?,
-            channels: f.heads("num_channels|in_channels|in_chans", 3)?,
+            layers: f.layers("num_hidden_layers", layers)?,
+            channels: f.heads("num_channels", 3)?,
             patch,
             patches: (image / patch) * (image / patch),
         })
@@ -180,10 +180,10 @@ pub(crate) fn llama4(f: Fields<'_>, text_hidden: u64) -> Result<Built, Problem> 
 pub(crate) fn qwen2_5(f: Fields<'_>) -> Result<Built, Problem> {
     let hidden = f.size("hidden_size", 3584)?;
     let inner = f.size("intermediate_size", 3420)?;
-    let layers = f.layers("depth|num_hidden_layers", 32)?;
+    let layers = f.layers("depth", 32)?;
     let patch = f.whole("patch_size", 1, 1 << 12)?.unwrap_or(14);
     let frames = f.heads("temporal_patch_size", 2)?;
-    let channels = f.heads("in_channels|in_chans|num_channels", 3)?;
+    let channels = f.heads("in_channels|in_chans", 3)?;
     let merge = f.whole("spatial_merge_size", 1, 256)?.unwrap_or(2);
     let out = f.whole("out_hidden_size", 1, MAX_SIZE)?.unwrap_or(3584);
     let mut t = Tensors::default();

@@ -15,8 +15,8 @@ pub(crate) fn whisper(f: Fields<'_>) -> Result<Model, Problem> {
     let read = |side: [&str; 3]| -> Result<(u64, u64, u64), Problem> {
         Ok((f.layers(side[0], 4)?, f.heads(side[1], 6)?, f.size(side[2], 1536)?))
     };
-    let encoder = read(["encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"])?;
-    let decoder = read(["num_hidden_layers|decoder_layers", "decoder_attention_heads", "decoder_ffn_dim"])?;
+    let encoder = read(["num_hidden_layers|encoder_layers", "encoder_attention_heads", "encoder_ffn_dim"])?;
+    let decoder = read(["decoder_layers", "decoder_attention_heads", "decoder_ffn_dim"])?;
 
     let mut model = blank("whisper", hidden, vocab);
     model.max_position_embeddings = target;

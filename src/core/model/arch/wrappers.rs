@@ -1,7 +1,7 @@
 //! Vision-language wrappers: a tower and a projector before a language model.
 
 use super::gemma::gemma3_in;
-use super::llama::{llama_in, mistral_in, qwen2_in};
+use super::llama::{Defaults, LLAMA, QWEN2, llama_in, mistral_in, qwen2_in};
 use super::parts::Root;
 use super::vision::{Tower, clip, part, qwen2_5, siglip};
 use crate::model::Model;
@@ -11,6 +11,18 @@ use crate::units::Problem;
 use serde_json::Value;
 
 const ROOT: Root = Root { model: "model.language_model.", head: "lm_head" };
+
+const QWEN2_5_VL: Defaults = Defaults {
+    model_type: "qwen2_5_vl",
+    vocab: 152_064,
+    hidden: 8192,
+    intermediate: 29568,
+    layers: 80,
+    heads: 64,
+    kv_heads: Some(8),
+    positions: 32768,
+    ..LLAMA
+};
 
 pub(crate) fn gemma3(f: Fields<'_>) -> Result<Model, Problem> {
     let tied = f.flag("tie_word_embeddings", true)?;
@@ -28,10 +40,11 @@ pub(crate) fn gemma3(f: Fields<'_>) -> Result<Model, Problem> {
 
 pub(crate) fn llava(f: Fields<'_>) -> Result<Model, Problem> {
     let text = part(f, "text_config")?;
+    let tied = f.flag("tie_word_embeddings", false)? || text.flag("tie_word_embeddings", false)?;
     let mut model = match text.text("model_type").unwrap_or("llama") {
-        "llama" => llama_in(text, ROOT)?,
-        "mistral" => mistral_in(text, ROOT)?,
-        "qwen2" => qwen2_in(text, ROOT)?,
+        "llama" => llama_in(text, ROOT, Some(tied))?,
+        "mistral" => mistral_in(text, ROOT, Some(tied))?,
+        "qwen2" => qwen2_in(text, ROOT, &QWEN2, Some(tied))?,
         other => return Err(text.problem("model_type", &Value::from(other), "llama, mistral, qwen2")),
     };
     let vision = part(f, "vision_config")?;
@@ -61,8 +74,8 @@ pub(crate) fn llava(f: Fields<'_>) -> Result<Model, Problem> {
 /// Qwen 2.5 VL writes the language model's fields flat, newer files in `text_config`.
 pub(crate) fn qwen2_5_vl(f: Fields<'_>) -> Result<Model, Problem> {
     let text = if f.object("text_config").is_some() { part(f, "text_config")? } else { f };
-    let mut model = qwen2_in(text, ROOT)?;
-    "qwen2_5_vl".clone_into(&mut model.model_type);
+    let tied = f.flag("tie_word_embeddings", false)? || text.flag("tie_word_embeddings", false)?;
+    let mut model = qwen2_in(text, ROOT, &QWEN2_5_VL, Some(tied))?;
     let (tensors, encoder) = qwen2_5(part(f, "vision_config")?)?;
     model.tensors.splice(0..0, tensors);
     model.vision = Some(encoder);
