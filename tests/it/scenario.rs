@@ -1,1 +1,250 @@
-//! Tests of scenario.
+//! The Scenario document: what is read, what is refused, and in which words.
+
+use oom_ledger_core::share::{Kind, SCENARIO, Scenario, field, paths, run};
+use oom_ledger_core::text::{Lang, message};
+use oom_ledger_core::units::Problem;
+use serde_json::{Value, json};
+
+fn base() -> Value {
+    json!({"schema": 1, "model": {"preset": "llama-3.1-8b"},
+           "device": {"total_bytes": 85_899_345_920_u64, "count": 1}, "job": {"serve": {}}})
+}
+
+/// `base` with the value at a dotted path replaced.
+fn with(path: &str, value: Value) -> Value {
+    let mut doc = base();
+    let mut at = &mut doc;
+    for name in path.split('.') {
+        at = at.as_object_mut().unwrap().entry(name).or_insert_with(|| json!({}));
+    }
+    *at = value;
+    doc
+}
+
+fn refusal(doc: &Value) -> Problem {
+    match Scenario::from_json_str(&doc.to_string()).and_then(|s| s.resolve().map(|_| ())) {
+        Err(problem) => problem,
+        Ok(()) => panic!("accepted: {doc}"),
+    }
+}
+
+/// The sentence must be filled in, in both languages.
+fn sentence(problem: &Problem) -> String {
+    let zh = message(Lang::Zh, &problem.message);
+    let en = message(Lang::En, &problem.message);
+    assert_ne!(en, problem.message.id, "no text");
+    assert!(zh.chars().any(|c| c as u32 > 0x3000), "not Chinese: {zh}");
+    for (name, _) in &problem.message.args {
+        assert!(!en.contains(&format!("{{{name}}}")), "{en}");
+    }
+    en
+}
+
+/// A value of that kind which is not a default.
+fn sample(path: &str, kind: Kind) -> Value {
+    match kind {
+        Kind::Whole(low, high) => json!((low + 1).min(high)),
+        Kind::Share => json!(0.5),
+        Kind::Flag => json!(true),
+        Kind::Choice(all) => json!(all.last().unwrap()),
+        Kind::Text if path == "weights.quantization" => json!("fp8"),
+        Kind::Text => json!("text"),
+        Kind::Config | Kind::Train | Kind::Object(_) => json!({"a": 1}),
+    }
+}
+
+#[test]
+fn the_table_of_fields_and_the_types_agree() {
+    for path in paths() {
+        let kind = field(&path).unwrap();
+        if kind == Kind::Train {
+            continue;
+        }
+        let value = sample(&path, kind);
+        let scenario = Scenario::from_json_str(&with(&path, value.clone()).to_string())
+            .unwrap_or_else(|p| panic!("{path}: {p:?}"));
+        let back = serde_json::to_value(&scenario).unwrap();
+        assert_eq!(back.pointer(&format!("/{}", path.replace('.', "/"))), Some(&value), "{path}");
+    }
+    // And the types have no field that the table lacks.
+    let doc = serde_json::to_value(Scenario::from_json(base()).unwrap()).unwrap();
+    let mut stack = vec![(String::new(), doc)];
+    while let Some((path, value)) = stack.pop() {
+        if let Value::Object(map) = value {
+            for (name, inner) in map {
+                let here = if path.is_empty() { name } else { format!("{path}.{name}") };
+                assert!(field(&here).is_some(), "{here} is not in the table");
+                stack.push((here, inner));
+            }
+        }
+    }
+    assert_eq!(SCENARIO.len(), 7);
+}
+
+#[test]
+fn left_out_fields_take_their_defaults() {
+    let short = r#"{"model": {"preset": "llama-3.1-8b"}, "device": {"total_bytes": 85899345920}}"#;
+    let long = with("parallel", json!({"tensor": 1, "pipeline": 1, "data": 1, "expert": 1, "context": 1}));
+    let short = Scenario::from_json_str(short).unwrap();
+    assert_eq!(short, Scenario::from_json(long).unwrap());
+    let nulls = with("job.serve.sequences", Value::Null);
+    assert_eq!(short, Scenario::from_json(nulls).unwrap());
+    // A BOM and bare NaN (Python writes both) do not stop it.
+    let text = r#"{"model": {"config": {"x": NaN}}, "device": {"preset": "t4"}}"#;
+    assert!(Scenario::from_json_str(&format!("\u{feff}{text}")).is_ok());
+}
+
+#[test]
+fn unknown_fields_are_named_with_the_nearest() {
+    for (path, near) in [
+        ("job.serve.max_model_length", "max_model_len"),
+        ("job.serve.gpuMemoryUtilization", "gpu_memory_utilization"),
+        ("modle", "model"),
+        ("device.presets", "preset"),
+        ("parallel.tensors", "tensor"),
+        ("measured.weight_bytes", "weights_bytes"),
+        ("max_num_seqs", "job.serve.max_num_seqs"),
+        ("job.serve.dtype", "weights.dtype"),
+    ] {
+        let problem = refusal(&with(path, json!(1)));
+        assert_eq!(problem.field, path);
+        let text = sentence(&problem);
+        assert!(text.contains(path) && text.contains(near), "{text}");
+    }
+    let nonsense = refusal(&with("device.colour", json!(1)));
+    assert!(sentence(&nonsense).contains("total_bytes"));
+}
+
+#[test]
+fn wrong_types_name_the_path() {
+    for (path, value) in [
+        ("job.serve.max_model_len", json!("8k")),
+        ("job.serve.max_model_len", json!(8192.5)),
+        ("job.serve.max_model_len", json!(-1)),
+        ("job.serve.sequences", json!(1e30)),
+        ("job.serve.enforce_eager", json!("yes")),
+        ("job.serve.attention", json!("flashy")),
+        ("job.serve.engine_version", json!(0.1)),
+        ("job.serve", json!([])),
+        ("job", json!("serve")),
+        ("model", json!("llama-3.1-8b")),
+        ("model.config", json!("config.json")),
+        ("device.total_bytes", json!("24GiB")),
+        ("weights.dtype", json!("bfloat16")),
+        ("weights.quantization", json!("int3")),
+        ("schema", json!("one")),
+    ] {
+        let problem = refusal(&with(path, value.clone()));
+        assert_eq!(problem.field, path, "{value}");
+        let text = sentence(&problem);
+        assert!(text.contains(path) && text.contains("accepted"), "{text}");
+    }
+}
+
+#[test]
+fn absurd_values_are_refused_with_what_is_accepted() {
+    for (path, value) in [
+        ("job.serve.max_model_len", json!(0)),
+        ("job.serve.max_model_len", json!(u64::MAX)),
+        ("job.serve.gpu_memory_utilization", json!(0)),
+        ("job.serve.gpu_memory_utilization", json!(1.5)),
+        ("job.serve.gpu_memory_utilization", json!(-0.9)),
+        ("job.serve.sequences", json!(0)),
+        ("job.serve.prompt_tokens", json!(0)),
+        ("job.serve.block_size", json!(0)),
+        ("job.serve.max_num_seqs", json!(0)),
+        ("job.serve.max_num_batched_tokens", json!(0)),
+        ("job.serve.engine", json!("")),
+        ("job.serve.engine", json!("vlm")),
+        ("device.count", json!(0)),
+        ("device.total_bytes", json!(0)),
+        ("device.total_bytes", json!(24)),
+        ("device.other_processes_bytes", json!(u64::MAX)),
+        ("parallel.tensor", json!(0)),
+        ("parallel.tensor", json!(u64::MAX)),
+        ("measured.weights_bytes", json!(u64::MAX)),
+        ("model.preset", json!("llama-9-8b")),
+        ("device.preset", json!("h1000")),
+    ] {
+        let problem = refusal(&with(path, value.clone()));
+        assert_eq!(problem.field, path, "{value}");
+        sentence(&problem);
+    }
+    let mut scenario = Scenario::from_json(base()).unwrap();
+    let oom_ledger_core::share::Job::Serve(serve) = &mut scenario.job;
+    serve.gpu_memory_utilization = Some(f64::NAN);
+    assert_eq!(scenario.resolve().unwrap_err().field, "job.serve.gpu_memory_utilization");
+}
+
+#[test]
+fn parallelism_must_fit_the_devices() {
+    for (path, value) in [
+        ("parallel", json!({"tensor": 2})),
+        ("parallel", json!({"pipeline": 2})),
+        ("parallel", json!({"data": 2})),
+        ("parallel", json!({"expert": 8})),
+    ] {
+        let problem = refusal(&with(path, value));
+        assert_eq!(problem.field, "device.count");
+        assert!(sentence(&problem).contains("needs"));
+    }
+    let mut fine = with("parallel", json!({"tensor": 2, "pipeline": 2, "expert": 4}));
+    fine["device"]["count"] = json!(4);
+    Scenario::from_json(fine).unwrap().resolve().unwrap();
+}
+
+#[test]
+fn other_documents_are_recognised() {
+    let id = |text: &str| Scenario::from_json_str(text).unwrap_err().message.id;
+    assert_eq!(id(""), "scenario.empty");
+    assert_eq!(id("  \n"), "scenario.empty");
+    assert_eq!(id("[1]"), "scenario.not_an_object");
+    assert_eq!(id(r#"{"model_type": "llama", "hidden_size": 4096}"#), "scenario.is_config");
+    assert_eq!(id(r#"{"schema": 1, "terms": [], "verdict": "fits"}"#), "scenario.is_result");
+    assert_eq!(id(r#"{"schema": 2, "model": {}, "device": {}, "worlds": 3}"#), "scenario.newer");
+    assert_eq!(id(r#"{"model": {"preset": "a"}}"#), "scenario.missing");
+    assert_eq!(id(r#"{"device": {"preset": "a"}}"#), "scenario.missing");
+    let train =
+        r#"{"model": {"preset": "a"}, "device": {"preset": "b"}, "job": {"train": {"micro_batch": 1}}}"#;
+    assert_eq!(id(train), "scenario.train");
+    for text in ["", "[1]", r#"{"model_type": "llama"}"#, r#"{"schema": 9, "model": {}}"#, train] {
+        sentence(&Scenario::from_json_str(text).unwrap_err());
+    }
+}
+
+#[test]
+fn broken_json_says_where() {
+    let problem = Scenario::from_json_str("{\"model\": {\n  \"preset\": \"a\",,\n}}").unwrap_err();
+    assert!(sentence(&problem).contains("line 2, column 17"), "{}", sentence(&problem));
+}
+
+#[test]
+fn models_need_exactly_one_source() {
+    let mut doc = base();
+    doc["model"] = json!({});
+    assert_eq!(refusal(&doc).message.id, "scenario.no_model");
+    doc["model"] = json!({"preset": "llama-3.1-8b", "config": {}});
+    assert_eq!(refusal(&doc).message.id, "scenario.two_models");
+    doc["model"] = json!({"preset": "llama-3.1-8b", "overrides": {"num_hidden_layers": 4}});
+    let resolved = Scenario::from_json(doc).unwrap().resolve().unwrap();
+    assert_eq!(resolved.model.layers.len(), 4);
+    let mut doc = base();
+    doc["device"] = json!({"count": 1});
+    assert_eq!(refusal(&doc).message.id, "scenario.no_device");
+}
+
+#[test]
+fn engines_that_are_not_modelled_say_so() {
+    let scenario = Scenario::from_json(with("job.serve.engine", json!("sglang"))).unwrap();
+    let problem = run(&scenario).unwrap_err();
+    assert_eq!(problem.field, "job.serve.engine");
+    assert!(sentence(&problem).contains("not modelled yet"));
+}
+
+#[test]
+fn arguments_are_filled_in_once() {
+    // What a person typed may look like a placeholder.
+    let problem = refusal(&with("job.serve.engine", json!("{accepted}")));
+    let text = message(Lang::En, &problem.message);
+    assert!(text.contains("\"{accepted}\""), "{text}");
+}

@@ -1,5 +1,11 @@
 //! Layer 4: the Scenario document, its permalink and the Markdown report.
 
+mod fields;
+mod nearest;
+mod read;
+mod resolve;
 mod scenario;
 
+pub use fields::{Field, Kind, SCENARIO, field, paths};
+pub use read::SCHEMA;
 pub use scenario::{DeviceRef, Job, ModelRef, Resolved, Scenario, run};

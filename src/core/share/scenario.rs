@@ -5,7 +5,7 @@ use crate::hardware::Device;
 use crate::memory::{Measured, Parallel, WeightsSpec};
 use crate::model::Model;
 use crate::plan::{Estimate, estimate};
-use crate::units::{Message, Problem};
+use crate::units::Problem;
 use serde::{Deserialize, Serialize};
 
 /// The input document.
@@ -105,15 +105,6 @@ impl Resolved {
             serve: &self.serve,
             measured: self.measured,
         }
-    }
-}
-
-impl Scenario {
-    /// Looks up names and checks values.
-    ///
-    /// Errors: the first field that cannot be used, with what it accepts.
-    pub fn resolve(&self) -> Result<Resolved, Problem> {
-        Err(Problem::new("", Message::new("problem.overflow")))
     }
 }
 

@@ -64,9 +64,25 @@ pub fn text(lang: Lang, key: &str) -> &str {
 
 /// A message in a language: the template of its id with its arguments filled in.
 pub fn message(lang: Lang, message: &Message) -> String {
-    let mut out = text(lang, message.id).to_owned();
-    for (name, value) in &message.args {
-        out = out.replace(&format!("{{{name}}}"), &value.to_string());
+    let mut out = String::new();
+    let mut rest = text(lang, message.id);
+    // One pass, so that an argument which looks like a placeholder stays as it was typed.
+    while let Some(start) = rest.find('{') {
+        out.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let end = rest.find('}').map_or(rest.len(), |at| at + 1);
+        let name = rest[..end].trim_start_matches('{').trim_end_matches('}');
+        match message.args.iter().find(|(n, _)| *n == name) {
+            Some((_, value)) => {
+                out.push_str(&value.to_string());
+                rest = &rest[end..];
+            }
+            None => {
+                out.push('{');
+                rest = &rest[1..];
+            }
+        }
     }
+    out.push_str(rest);
     out
 }

@@ -24,4 +24,85 @@ pub(super) const ROWS: &[Row] = &[
         "the accounting of {engine} is not modelled yet, and this tool does not guess; modelled: {accepted}",
         "{engine} 的显存核算尚未建模，本工具不做猜测；已建模：{accepted}",
     ),
+    (
+        "scenario.empty",
+        "the document is empty; give a Scenario, such as {\"model\": {\"preset\": \"llama-3.1-8b\"}, \"device\": {\"preset\": \"h100-80gb\"}}",
+        "文档是空的；请提供一个 Scenario，例如 {\"model\": {\"preset\": \"llama-3.1-8b\"}, \"device\": {\"preset\": \"h100-80gb\"}}",
+    ),
+    (
+        "scenario.broken",
+        "this is not valid JSON: {what} at line {line}, column {column}; compare that place with its neighbours (a comma, a quote or a brace is missing or one too many)",
+        "这不是有效的 JSON：第 {line} 行第 {column} 列，{what}；请检查该处是否缺少或多出逗号、引号或括号",
+    ),
+    (
+        "scenario.not_an_object",
+        "a Scenario is a JSON object with the fields model, device and job",
+        "Scenario 应该是一个 JSON 对象，包含 model、device 和 job 字段",
+    ),
+    (
+        "scenario.is_config",
+        "this is a model's config.json, not a Scenario; put it into a Scenario as model.config, or name the file as the model (--model config.json)",
+        "这是模型的 config.json，不是 Scenario；请把它放在 Scenario 的 model.config 里，或把文件指定为模型（--model config.json）",
+    ),
+    (
+        "scenario.is_result",
+        "this is a result of this tool, not a Scenario; give the Scenario it was computed from",
+        "这是本工具输出的结果，不是 Scenario；请提供用来计算它的 Scenario",
+    ),
+    (
+        "scenario.newer",
+        "schema: this document has version {given}, made by a newer OOM Ledger; this one reads up to {accepted}: update it, or reload the page",
+        "schema：文档版本是 {given}，由更新的 OOM Ledger 生成；当前程序最高支持 {accepted}：请更新程序或刷新页面",
+    ),
+    (
+        "scenario.missing",
+        "{field} is missing, and it has no default; give {accepted}",
+        "缺少 {field}，而且它没有默认值；请提供 {accepted}",
+    ),
+    (
+        "scenario.unknown_near",
+        "{field} is not a field; did you mean {near}? accepted here: {accepted}",
+        "没有 {field} 这个字段；是不是想写 {near}？此处可接受：{accepted}",
+    ),
+    (
+        "scenario.unknown_place",
+        "{field} is not a field; one of this name stands at {near}; accepted here: {accepted}",
+        "没有 {field} 这个字段；同名字段在 {near}；此处可接受：{accepted}",
+    ),
+    (
+        "scenario.unknown",
+        "{field} is not a field; accepted here: {accepted}",
+        "没有 {field} 这个字段；此处可接受：{accepted}",
+    ),
+    ("scenario.unreadable", "the document cannot be read: {what}", "无法读取文档：{what}"),
+    (
+        "scenario.train",
+        "training is not modelled yet, and this tool does not guess; describe a serving job as job.serve",
+        "训练尚未建模，本工具不做猜测；请用 job.serve 描述推理服务",
+    ),
+    (
+        "scenario.two_models",
+        "model has both a preset and a config; keep one (fields of a preset are replaced with overrides)",
+        "model 同时给出了 preset 和 config；请只保留一个（替换预设的字段请用 overrides）",
+    ),
+    (
+        "scenario.no_model",
+        "no model is given; pick a preset (model.preset) or give a config.json (model.config)",
+        "没有指定模型；请选择预设（model.preset）或提供 config.json（model.config）",
+    ),
+    (
+        "scenario.no_device",
+        "no device is given; pick a preset (device.preset) or give a device total (device.total_bytes)",
+        "没有指定设备；请选择预设（device.preset）或给出设备总量（device.total_bytes）",
+    ),
+    (
+        "scenario.not_known",
+        "{field}: \"{given}\" is not in the list; closest: {near}; all of them: oom-ledger list {list}",
+        "{field}：列表中没有“{given}”；最接近的：{near}；全部列表：oom-ledger list {list}",
+    ),
+    (
+        "scenario.too_few_devices",
+        "the parallelism needs {needed} devices (tensor {tensor} × pipeline {pipeline} × data {data}, expert {expert}), but device.count is {count}; raise device.count or lower a degree",
+        "该并行方式需要 {needed} 个设备（tensor {tensor} × pipeline {pipeline} × data {data}，expert {expert}），但 device.count 是 {count}；请增加 device.count 或降低并行度",
+    ),
 ];

@@ -1,0 +1,160 @@
+//! Looks up the names of a Scenario and checks its values.
+
+use super::fields::{self, Kind};
+use super::nearest::similar;
+use super::read::{SCHEMA, cut};
+use super::{DeviceRef, Job, ModelRef, Resolved, Scenario};
+use crate::engines::{ServeSettings, engine};
+use crate::hardware::{Device, GPUS, gpu};
+use crate::memory::{Measured, Parallel};
+use crate::model::{Model, PRESETS, preset};
+use crate::units::{Message, Problem};
+use serde_json::Map;
+
+impl Scenario {
+    /// Looks up names and checks values.
+    ///
+    /// Errors: the first field that cannot be used, with what it accepts.
+    pub fn resolve(&self) -> Result<Resolved, Problem> {
+        if self.schema != SCHEMA {
+            return Err(Problem::not_accepted("schema", u64::from(self.schema), SCHEMA.to_string()));
+        }
+        let Job::Serve(serve) = &self.job;
+        check_serve(serve)?;
+        check_measured(&self.measured)?;
+        let device = device(&self.device)?;
+        check_parallel(&self.parallel, device.count)?;
+        Ok(Resolved {
+            model: model(&self.model)?,
+            device,
+            parallel: self.parallel,
+            weights: self.weights.clone(),
+            serve: serve.clone(),
+            measured: self.measured,
+        })
+    }
+}
+
+fn whole(path: &str, given: u64, kind: Kind) -> Result<(), Problem> {
+    match kind {
+        Kind::Whole(low, high) if !(low..=high).contains(&given) => {
+            Err(Problem::not_accepted(path, given, kind.accepted()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_serve(serve: &ServeSettings) -> Result<(), Problem> {
+    engine(&serve.engine)?;
+    let at = |name: &str| format!("job.serve.{name}");
+    for (name, given, kind) in [
+        ("block_size", serve.block_size, fields::BLOCK),
+        ("max_model_len", serve.max_model_len, fields::TOKENS),
+        ("max_num_seqs", serve.max_num_seqs, fields::SEQUENCES),
+        ("max_num_batched_tokens", serve.max_num_batched_tokens, fields::TOKENS),
+        ("num_speculative_tokens", Some(serve.num_speculative_tokens), fields::SPECULATIVE),
+        ("ubatch", serve.ubatch, fields::SEQUENCES),
+        ("gpu_layers", serve.gpu_layers, fields::LAYERS),
+        ("sequences", Some(serve.sequences), fields::SEQUENCES),
+        ("prompt_tokens", Some(serve.prompt_tokens), fields::TOKENS),
+        ("new_tokens", Some(serve.new_tokens), fields::NEW_TOKENS),
+    ] {
+        if let Some(given) = given {
+            whole(&at(name), given, kind)?;
+        }
+    }
+    for (name, given) in [
+        ("gpu_memory_utilization", serve.gpu_memory_utilization),
+        ("mem_fraction_static", serve.mem_fraction_static),
+    ] {
+        // Written so that NaN is refused.
+        if let Some(given) = given
+            && !(given > 0.0 && given <= 1.0)
+        {
+            return Err(Problem::not_accepted(&at(name), given, Kind::Share.accepted()));
+        }
+    }
+    Ok(())
+}
+
+fn check_measured(measured: &Measured) -> Result<(), Problem> {
+    for (name, given) in [
+        ("measured.weights_bytes", measured.weights_bytes),
+        ("measured.kv_available_bytes", measured.kv_available_bytes),
+        ("measured.activation_peak_bytes", measured.activation_peak_bytes),
+        ("measured.non_torch_bytes", measured.non_torch_bytes),
+        ("measured.cuda_graph_bytes", measured.cuda_graph_bytes),
+    ] {
+        whole(name, given.unwrap_or(0), fields::BYTES)?;
+    }
+    Ok(())
+}
+
+fn check_parallel(parallel: &Parallel, count: u64) -> Result<(), Problem> {
+    for (name, given) in [
+        ("parallel.tensor", parallel.tensor),
+        ("parallel.pipeline", parallel.pipeline),
+        ("parallel.data", parallel.data),
+        ("parallel.expert", parallel.expert),
+        ("parallel.context", parallel.context),
+    ] {
+        whole(name, given, fields::DEGREE)?;
+    }
+    // Each degree is at most 2^16, so the product fits in 64 bits. Expert and context parallelism place their
+    // shares on the devices of the other three.
+    let world = parallel.tensor * parallel.pipeline * parallel.data;
+    let needed = world.max(parallel.expert);
+    if needed > count {
+        let message = Message::new("scenario.too_few_devices")
+            .with("tensor", parallel.tensor)
+            .with("pipeline", parallel.pipeline)
+            .with("data", parallel.data)
+            .with("expert", parallel.expert)
+            .with("needed", needed)
+            .with("count", count);
+        return Err(Problem::new("device.count", message));
+    }
+    Ok(())
+}
+
+fn model(given: &ModelRef) -> Result<Model, Problem> {
+    let none = Map::new();
+    let overrides = given.overrides.as_ref().unwrap_or(&none);
+    match (&given.preset, &given.config) {
+        (Some(_), Some(_)) => Err(Problem::new("model", Message::new("scenario.two_models"))),
+        (None, None) => Err(Problem::new("model", Message::new("scenario.no_model"))),
+        (Some(id), None) => match preset(id) {
+            Some(preset) => preset.model_with(overrides),
+            None => Err(not_known("model.preset", id, PRESETS.iter().map(|p| p.id), "models")),
+        },
+        (None, Some(config)) => Model::from_config_with("config.json", config, overrides),
+    }
+}
+
+fn device(given: &DeviceRef) -> Result<Device, Problem> {
+    whole("device.count", given.count, fields::DEGREE)?;
+    let others = given.other_processes_bytes.unwrap_or(0);
+    whole("device.other_processes_bytes", others, fields::BYTES)?;
+    let (gpu, total_bytes) = match (&given.preset, given.total_bytes) {
+        (None, None) => return Err(Problem::new("device", Message::new("scenario.no_device"))),
+        (None, Some(total)) => (None, total),
+        (Some(id), total) => {
+            let gpu =
+                gpu(id).ok_or_else(|| not_known("device.preset", id, GPUS.iter().map(|g| g.id), "gpus"))?;
+            // A total beside a preset is that card's figure as its own driver reports it.
+            (Some(gpu), total.unwrap_or(gpu.total_bytes))
+        }
+    };
+    whole("device.total_bytes", total_bytes, fields::TOTAL)?;
+    Ok(Device { gpu, total_bytes, count: given.count, other_processes_bytes: others })
+}
+
+fn not_known<'a>(path: &str, given: &str, ids: impl Iterator<Item = &'a str>, list: &'static str) -> Problem {
+    let near = similar(given, ids, 5).join(", ");
+    let message = Message::new("scenario.not_known")
+        .with("field", path)
+        .with("given", cut(given))
+        .with("near", near)
+        .with("list", list);
+    Problem::new(path, message)
+}
