@@ -3,8 +3,10 @@
 mod deepseek;
 mod falcon;
 mod gemma;
+mod gpt;
 mod granite_hybrid;
 mod jamba;
+mod kindred;
 mod llama;
 mod llama4;
 mod mamba;
@@ -50,16 +52,27 @@ const fn row(
 
 /// Every supported architecture, sorted by `model_type`.
 pub const ARCHITECTURES: &[Architecture] = &[
+    row("bloom", &["BloomForCausalLM"], gpt::bloom),
+    row("cohere", &["CohereForCausalLM"], kindred::cohere),
+    row("cohere2", &["Cohere2ForCausalLM"], kindred::cohere2),
     row("deepseek_v2", &["DeepseekV2ForCausalLM"], deepseek::v2),
     row("deepseek_v3", &["DeepseekV3ForCausalLM"], deepseek::v3),
+    row("ernie4_5", &["Ernie4_5ForCausalLM"], kindred::ernie),
     row("exaone4", &["Exaone4ForCausalLM"], post_norm::exaone4),
     row("falcon", &["FalconForCausalLM"], falcon::falcon),
     row("gemma", &["GemmaForCausalLM"], gemma::gemma),
     row("gemma2", &["Gemma2ForCausalLM"], gemma::gemma2),
     row("gemma3", &["Gemma3ForConditionalGeneration"], wrappers::gemma3),
     row("gemma3_text", &["Gemma3ForCausalLM"], gemma::gemma3_text),
+    row("glm", &["GlmForCausalLM"], kindred::glm),
+    row("glm4", &["Glm4ForCausalLM"], kindred::glm4),
     row("glm4_moe", &["Glm4MoeForCausalLM"], moe::glm4_moe),
+    row("gpt2", &["GPT2LMHeadModel"], gpt::gpt2),
+    row("gpt_neox", &["GPTNeoXForCausalLM"], gpt::gpt_neox),
     row("gpt_oss", &["GptOssForCausalLM"], moe::gpt_oss),
+    row("gptj", &["GPTJForCausalLM"], gpt::gptj),
+    row("granite", &["GraniteForCausalLM"], kindred::granite),
+    row("granitemoe", &["GraniteMoeForCausalLM"], kindred::granite_moe),
     row("granitemoehybrid", &["GraniteMoeHybridForCausalLM"], granite_hybrid::granite_hybrid),
     row("internlm3", &["InternLM3ForCausalLM"], llama::internlm3),
     row("jamba", &["JambaForCausalLM"], jamba::jamba),
@@ -70,12 +83,18 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("llava", &["LlavaForConditionalGeneration"], wrappers::llava),
     row("minimax", &["MiniMaxForCausalLM", "MiniMaxText01ForCausalLM"], minimax::minimax),
     row("minimax_m2", &["MiniMaxM2ForCausalLM"], moe::minimax_m2),
+    row("ministral3", &["Ministral3ForCausalLM"], kindred::ministral3),
     row("mistral", &["MistralForCausalLM"], llama::mistral),
+    row("mistral3", &["Mistral3ForConditionalGeneration"], wrappers::mistral3),
     row("mixtral", &["MixtralForCausalLM"], moe::mixtral),
     row("mpt", &["MptForCausalLM", "MPTForCausalLM"], falcon::mpt),
     row("nemotron_h", &["NemotronHForCausalLM"], nemotron_h::nemotron_h),
+    row("olmo", &["OlmoForCausalLM"], kindred::olmo),
     row("olmo2", &["Olmo2ForCausalLM"], post_norm::olmo2),
     row("olmo3", &["Olmo3ForCausalLM"], post_norm::olmo3),
+    row("olmoe", &["OlmoeForCausalLM"], kindred::olmoe),
+    row("opt", &["OPTForCausalLM"], gpt::opt),
+    row("phi", &["PhiForCausalLM"], gpt::phi),
     row("phi3", &["Phi3ForCausalLM"], phi::phi3),
     row("qwen2", &["Qwen2ForCausalLM"], llama::qwen2),
     row("qwen2_5_vl", &["Qwen2_5_VLForConditionalGeneration"], wrappers::qwen2_5_vl),
@@ -83,6 +102,8 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("qwen3", &["Qwen3ForCausalLM"], llama::qwen3),
     row("qwen3_moe", &["Qwen3MoeForCausalLM"], moe::qwen3_moe),
     row("qwen3_next", &["Qwen3NextForCausalLM"], qwen3_next::qwen3_next),
+    row("seed_oss", &["SeedOssForCausalLM"], kindred::seed_oss),
+    row("smollm3", &["SmolLM3ForCausalLM"], kindred::smollm3),
     row("starcoder2", &["Starcoder2ForCausalLM"], starcoder::starcoder2),
     row("t5", &["T5ForConditionalGeneration"], t5::t5),
     row("whisper", &["WhisperForConditionalGeneration"], whisper::whisper),

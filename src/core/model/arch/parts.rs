@@ -127,6 +127,11 @@ impl Gqa {
         Ok(Gqa { heads, kv_heads, head_dim, qkv_bias: false, out_bias: false, qk_norm: QkNorm::No })
     }
 
+    /// The same with or without biases on all four projections.
+    pub(crate) fn with_bias(self, bias: bool) -> Gqa {
+        Gqa { qkv_bias: bias, out_bias: bias, ..self }
+    }
+
     /// As an attention that keeps every token.
     pub(crate) fn full(&self) -> Attention {
         let Gqa { heads, kv_heads, head_dim, .. } = *self;

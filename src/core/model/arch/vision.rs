@@ -1,5 +1,5 @@
-//! Vision towers and projectors of multimodal wrappers. Their tensors are replicated: engines split them in
-//! newer versions only, and they are small beside the language model.
+//! Vision towers and projectors of multimodal wrappers. Serving engines split their linear layers like those
+//! of the language model (vLLM's default `mm_encoder_tp_mode`, "weights"); embeddings and norms are replicated.
 
 use crate::model::fields::{Fields, MAX_SIZE};
 use crate::model::tensors::{Scope, Tensors};
@@ -33,10 +33,22 @@ impl Tower<'_> {
         self.t.add(on, name, shape, TensorClass::Encoder, Sharding::Replicated);
     }
 
-    pub(crate) fn linear(&mut self, on: &Scope, name: &str, [out, input]: [u64; 2], bias: bool) {
-        self.add(on, &format!("{name}.weight"), &[out, input]);
+    /// A projection into the heads or the inner width, split along its output.
+    pub(crate) fn column(&mut self, on: &Scope, name: &str, shape: [u64; 2], bias: bool) {
+        self.linear(on, name, shape, bias, Sharding::Column);
+    }
+
+    /// A projection back to the stream, split along its input.
+    pub(crate) fn row(&mut self, on: &Scope, name: &str, shape: [u64; 2], bias: bool) {
+        self.linear(on, name, shape, bias, Sharding::Row);
+    }
+
+    fn linear(&mut self, on: &Scope, name: &str, [out, input]: [u64; 2], bias: bool, sharding: Sharding) {
+        let class = TensorClass::Encoder;
+        self.t.add(on, &format!("{name}.weight"), &[out, input], class, sharding);
         if bias {
-            self.add(on, &format!("{name}.bias"), &[out]);
+            let split = if sharding == Sharding::Row { Sharding::Replicated } else { sharding };
+            self.t.add(on, &format!("{name}.bias"), &[out], class, split);
         }
     }
 
@@ -84,12 +96,13 @@ impl Vit {
     fn clip_layers(&self, tower: &mut Tower<'_>, prefix: &str) {
         let on = Scope::all(&format!("{prefix}encoder.layers.*."), self.layers);
         tower.norm(&on, "layer_norm1", self.hidden);
-        for name in ["k_proj", "v_proj", "q_proj", "out_proj"] {
-            tower.linear(&on.within("self_attn."), name, [self.hidden, self.hidden], true);
+        for name in ["k_proj", "v_proj", "q_proj"] {
+            tower.column(&on.within("self_attn."), name, [self.hidden, self.hidden], true);
         }
+        tower.row(&on.within("self_attn."), "out_proj", [self.hidden, self.hidden], true);
         tower.norm(&on, "layer_norm2", self.hidden);
-        tower.linear(&on.within("mlp."), "fc1", [self.inner, self.hidden], true);
-        tower.linear(&on.within("mlp."), "fc2", [self.hidden, self.inner], true);
+        tower.column(&on.within("mlp."), "fc1", [self.inner, self.hidden], true);
+        tower.row(&on.within("mlp."), "fc2", [self.hidden, self.inner], true);
     }
 
     fn patch_shape(&self) -> [u64; 4] {
@@ -120,10 +133,10 @@ pub(crate) fn siglip(
         tower.add(&head, "probe", &[1, 1, v.hidden]);
         tower.add(&head, "attention.in_proj_weight", &[3 * v.hidden, v.hidden]);
         tower.add(&head, "attention.in_proj_bias", &[3 * v.hidden]);
-        tower.linear(&head, "attention.out_proj", [v.hidden, v.hidden], true);
+        tower.row(&head, "attention.out_proj", [v.hidden, v.hidden], true);
         tower.norm(&head, "layernorm", v.hidden);
-        tower.linear(&head, "mlp.fc1", [v.inner, v.hidden], true);
-        tower.linear(&head, "mlp.fc2", [v.hidden, v.inner], true);
+        tower.column(&head, "mlp.fc1", [v.inner, v.hidden], true);
+        tower.row(&head, "mlp.fc2", [v.hidden, v.inner], true);
     }
     Ok((t, v.encoder(tokens.unwrap_or(v.patches))))
 }
@@ -145,6 +158,28 @@ pub(crate) fn clip(f: Fields<'_>, prefix: &str) -> Result<(Tensors, VisionEncode
     Ok((t, v.encoder(v.patches)))
 }
 
+/// Pixtral: gated feed-forward, RMSNorms, no biases.
+pub(crate) fn pixtral(f: Fields<'_>, prefix: &str) -> Result<(Tensors, VisionEncoder), Problem> {
+    // The wrapper's default tower differs from the tower's own defaults.
+    let v = Vit::read(f, if f.is_empty() { [1024, 4096, 24, 1540, 14] } else { [1024, 4096, 24, 1024, 16] })?;
+    let mut t = Tensors::default();
+    let mut tower = Tower { t: &mut t };
+    let root = Scope::root(prefix);
+    tower.add(&root, "patch_conv.weight", &v.patch_shape());
+    tower.add(&root, "ln_pre.weight", &[v.hidden]);
+    let on = Scope::all(&format!("{prefix}transformer.layers.*."), v.layers);
+    tower.add(&on, "attention_norm.weight", &[v.hidden]);
+    tower.column(&on.within("feed_forward."), "gate_proj", [v.inner, v.hidden], false);
+    tower.column(&on.within("feed_forward."), "up_proj", [v.inner, v.hidden], false);
+    tower.row(&on.within("feed_forward."), "down_proj", [v.hidden, v.inner], false);
+    for name in ["k_proj", "v_proj", "q_proj"] {
+        tower.column(&on.within("attention."), name, [v.hidden, v.hidden], false);
+    }
+    tower.row(&on.within("attention."), "o_proj", [v.hidden, v.hidden], false);
+    tower.add(&on, "ffn_norm.weight", &[v.hidden]);
+    Ok((t, v.encoder(v.patches)))
+}
+
 /// Llama 4's tower, pixel shuffle and projector.
 pub(crate) fn llama4(f: Fields<'_>, text_hidden: u64) -> Result<Built, Problem> {
     let v = Vit::read(f, [768, 5632, 34, 448, 14])?;
@@ -153,23 +188,24 @@ pub(crate) fn llama4(f: Fields<'_>, text_hidden: u64) -> Result<Built, Problem> 
     let root = Scope::root("vision_model.");
     tower.add(&root, "class_embedding", &[v.hidden]);
     tower.add(&root, "positional_embedding_vlm", &[v.patches + 1, v.hidden]);
-    tower.linear(&root, "patch_embedding.linear", [v.hidden, v.channels * v.patch * v.patch], false);
+    tower.column(&root, "patch_embedding.linear", [v.hidden, v.channels * v.patch * v.patch], false);
     tower.norm(&root, "layernorm_pre", v.hidden);
     tower.norm(&root, "layernorm_post", v.hidden);
     let on = Scope::all("vision_model.model.layers.*.", v.layers);
-    for name in ["q_proj", "k_proj", "v_proj", "o_proj"] {
-        tower.linear(&on.within("self_attn."), name, [v.hidden, v.hidden], true);
+    for name in ["q_proj", "k_proj", "v_proj"] {
+        tower.column(&on.within("self_attn."), name, [v.hidden, v.hidden], true);
     }
-    tower.linear(&on.within("mlp."), "fc1", [v.inner, v.hidden], true);
-    tower.linear(&on.within("mlp."), "fc2", [v.hidden, v.inner], true);
+    tower.row(&on.within("self_attn."), "o_proj", [v.hidden, v.hidden], true);
+    tower.column(&on.within("mlp."), "fc1", [v.inner, v.hidden], true);
+    tower.row(&on.within("mlp."), "fc2", [v.hidden, v.inner], true);
     tower.norm(&on, "input_layernorm", v.hidden);
     tower.norm(&on, "post_attention_layernorm", v.hidden);
     let (input, output) = (f.size("projector_input_dim", 4096)?, f.size("projector_output_dim", 4096)?);
-    tower.linear(&root, "vision_adapter.mlp.fc1", [input, v.inner], false);
-    tower.linear(&root, "vision_adapter.mlp.fc2", [output, output], false);
+    tower.column(&root, "vision_adapter.mlp.fc1", [input, v.inner], false);
+    tower.row(&root, "vision_adapter.mlp.fc2", [output, output], false);
     let out = f.size("vision_output_dim", 7680)?;
     let bias = f.flag("multi_modal_projector_bias", false)?;
-    tower.linear(&Scope::root("multi_modal_projector."), "linear_1", [text_hidden, out], bias);
+    tower.column(&Scope::root("multi_modal_projector."), "linear_1", [text_hidden, out], bias);
     // Pixel shuffle merges patches by the square of its ratio.
     let ratio = f.value("pixel_shuffle_ratio").and_then(|(_, v)| v.as_f64()).unwrap_or(0.5).clamp(0.0, 1.0);
     let tokens = (v.patches as f64 * ratio * ratio) as u64;
@@ -194,16 +230,16 @@ pub(crate) fn qwen2_5(f: Fields<'_>) -> Result<Built, Problem> {
     for norm in ["norm1.weight", "norm2.weight"] {
         tower.add(&on, norm, &[hidden]);
     }
-    tower.linear(&on.within("attn."), "qkv", [3 * hidden, hidden], true);
-    tower.linear(&on.within("attn."), "proj", [hidden, hidden], true);
-    tower.linear(&on.within("mlp."), "gate_proj", [inner, hidden], true);
-    tower.linear(&on.within("mlp."), "up_proj", [inner, hidden], true);
-    tower.linear(&on.within("mlp."), "down_proj", [hidden, inner], true);
+    tower.column(&on.within("attn."), "qkv", [3 * hidden, hidden], true);
+    tower.row(&on.within("attn."), "proj", [hidden, hidden], true);
+    tower.column(&on.within("mlp."), "gate_proj", [inner, hidden], true);
+    tower.column(&on.within("mlp."), "up_proj", [inner, hidden], true);
+    tower.row(&on.within("mlp."), "down_proj", [hidden, inner], true);
     let merged = hidden * merge * merge;
     let merger = root.within("merger.");
     tower.add(&merger, "ln_q.weight", &[hidden]);
-    tower.linear(&merger, "mlp.*", [merged, merged], true);
-    tower.linear(&merger, "mlp.*", [out, merged], true);
+    tower.column(&merger, "mlp.*", [merged, merged], true);
+    tower.row(&merger, "mlp.*", [out, merged], true);
     // Patches depend on the image: none is fixed.
     let encoder = VisionEncoder {
         hidden_size: hidden,

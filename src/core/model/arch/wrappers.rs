@@ -1,9 +1,10 @@
 //! Vision-language wrappers: a tower and a projector before a language model.
 
 use super::gemma::gemma3_in;
+use super::kindred::ministral3_in;
 use super::llama::{Defaults, LLAMA, QWEN2, llama_in, mistral_in, qwen2_in};
 use super::parts::Root;
-use super::vision::{Tower, clip, part, qwen2_5, siglip};
+use super::vision::{Tower, clip, part, pixtral, qwen2_5, siglip};
 use crate::model::Model;
 use crate::model::fields::{Fields, MAX_SIZE};
 use crate::model::tensors::Scope;
@@ -64,8 +65,41 @@ pub(crate) fn llava(f: Fields<'_>) -> Result<Model, Problem> {
     let bias = f.flag("multimodal_projector_bias", true)?;
     let (projector, hidden) = (Scope::root("model.multi_modal_projector."), model.hidden_size);
     let mut tower = Tower { t: &mut t };
-    tower.linear(&projector, "linear_1", [hidden, encoder.hidden_size * features], bias);
-    tower.linear(&projector, "linear_2", [hidden, hidden], bias);
+    tower.column(&projector, "linear_1", [hidden, encoder.hidden_size * features], bias);
+    tower.row(&projector, "linear_2", [hidden, hidden], bias);
+    model.tensors.splice(0..0, t.groups);
+    model.vision = Some(encoder);
+    Ok(model)
+}
+
+/// Mistral Small 3.1 and later: Pixtral's tower, a merger of patches, a projector.
+pub(crate) fn mistral3(f: Fields<'_>) -> Result<Model, Problem> {
+    let text = part(f, "text_config")?;
+    if text.is_empty() {
+        return Err(f.problem("text_config", &Value::Null, "{\"model_type\": \"mistral\", …}"));
+    }
+    let tied = f.flag("tie_word_embeddings", true)?;
+    let mut model = match text.text("model_type").unwrap_or("mistral") {
+        "mistral" => mistral_in(text, ROOT, Some(tied))?,
+        "ministral3" => ministral3_in(text, ROOT, Some(tied))?,
+        other => return Err(text.problem("model_type", &Value::from(other), "mistral, ministral3")),
+    };
+    let merge = f.whole("spatial_merge_size", 1, 256)?.unwrap_or(2);
+    let vision = part(f, "vision_config")?;
+    let (mut t, mut encoder) = pixtral(vision, "model.vision_tower.")?;
+    encoder.tokens_per_image = encoder.patches / (merge * merge);
+    let features = match f.value("vision_feature_layer") {
+        Some((_, Value::Array(list))) => list.len().clamp(1, 64) as u64,
+        _ => 1,
+    };
+    let bias = f.flag("multimodal_projector_bias", false)?;
+    let (projector, hidden, width) =
+        (Scope::root("model.multi_modal_projector."), model.hidden_size, encoder.hidden_size);
+    let mut tower = Tower { t: &mut t };
+    tower.add(&projector, "norm.weight", &[width]);
+    tower.add(&projector, "patch_merger.merging_layer.weight", &[width, width * merge * merge]);
+    tower.column(&projector, "linear_1", [hidden, width * features], bias);
+    tower.row(&projector, "linear_2", [hidden, hidden], bias);
     model.tensors.splice(0..0, t.groups);
     model.vision = Some(encoder);
     Ok(model)
