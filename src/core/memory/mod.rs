@@ -1,8 +1,10 @@
 //! Layer 2: the formulas, one file per term. Returns numbers and workings, never text.
 
 pub mod context;
+pub mod kv_cache;
 mod ledger;
 mod parallel;
+pub mod recurrent;
 pub mod weights;
 
 pub use ledger::{
