@@ -2,9 +2,11 @@
 
 mod fields;
 mod nearest;
+mod permalink;
 mod read;
 mod resolve;
 mod scenario;
+mod short;
 
 pub use fields::{Field, Kind, SCENARIO, field, paths};
 pub use read::SCHEMA;

@@ -105,4 +105,29 @@ pub(super) const ROWS: &[Row] = &[
         "the parallelism needs {needed} devices (tensor {tensor} × pipeline {pipeline} × data {data}, expert {expert}), but device.count is {count}; raise device.count or lower a degree",
         "该并行方式需要 {needed} 个设备（tensor {tensor} × pipeline {pipeline} × data {data}，expert {expert}），但 device.count 是 {count}；请增加 device.count 或降低并行度",
     ),
+    (
+        "permalink.not_one",
+        "the part of the address behind # is not a permalink of this page; those begin with \"1.\"",
+        "地址中 # 后面的部分不是本页面的永久链接；永久链接以“1.”开头",
+    ),
+    (
+        "permalink.newer",
+        "this link has version {given}, made by a newer OOM Ledger; this one reads up to {accepted}: reload the page or update the program",
+        "该链接的版本是 {given}，由更新的 OOM Ledger 生成；当前最高支持 {accepted}：请刷新页面或更新程序",
+    ),
+    (
+        "permalink.cut",
+        "this link is incomplete: it ends after {length} characters; mail and chat programs cut long addresses, so copy it again as a whole",
+        "该链接不完整：只有 {length} 个字符；邮件和聊天软件会截断长地址，请重新完整复制",
+    ),
+    (
+        "permalink.damaged",
+        "this link is damaged: its checksum does not match its content; copy it again as a whole from where it was made",
+        "该链接已损坏：校验和与内容不符；请从生成它的地方重新完整复制",
+    ),
+    (
+        "permalink.too_long",
+        "the model's config makes this link {given} characters long, and programs cut links longer than {accepted}; pass on the Scenario as a file instead",
+        "模型的 config 使链接长达 {given} 个字符，超过 {accepted} 的链接会被截断；请改为以文件形式分享 Scenario",
+    ),
 ];

@@ -1,0 +1,66 @@
+//! A Scenario without its defaults: what a person really chose.
+
+use super::{DeviceRef, Job, ModelRef, SCHEMA, Scenario};
+use crate::engines::ServeSettings;
+use crate::memory::{Measured, Parallel, WeightsSpec};
+use serde_json::{Map, Value};
+
+impl Scenario {
+    /// Model and device as given, everything else at its default: serving with vLLM.
+    pub fn new(model: ModelRef, device: DeviceRef) -> Scenario {
+        Scenario {
+            schema: SCHEMA,
+            model,
+            device,
+            parallel: Parallel::default(),
+            weights: WeightsSpec::default(),
+            job: Job::Serve(ServeSettings::default()),
+            measured: Measured::default(),
+        }
+    }
+
+    /// The document without fields that hold their default, keys of a config sorted: equal Scenarios give
+    /// equal text. [`Scenario::from_json`] reads it back.
+    pub fn to_short_json(&self) -> Value {
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        let default = Scenario::new(ModelRef::default(), DeviceRef::default());
+        let default = serde_json::to_value(default).unwrap_or_default();
+        if let (Value::Object(map), Value::Object(default)) = (&mut value, &default) {
+            for (name, inner) in map.iter_mut() {
+                match (name.as_str(), inner) {
+                    ("model", Value::Object(model)) => model.values_mut().for_each(sort),
+                    ("schema", _) => {}
+                    (_, inner) => strip(inner, default.get(name)),
+                }
+            }
+            map.retain(|name, inner| {
+                matches!(name.as_str(), "schema" | "model" | "device")
+                    || inner.as_object().is_none_or(|inner| !inner.is_empty())
+            });
+        }
+        value
+    }
+}
+
+/// Removes from `value` what equals `default`.
+fn strip(value: &mut Value, default: Option<&Value>) {
+    let (Value::Object(map), Some(Value::Object(default))) = (value, default) else { return };
+    for (name, inner) in map.iter_mut() {
+        strip(inner, default.get(name));
+    }
+    map.retain(|name, inner| {
+        let emptied = inner.as_object().is_some_and(Map::is_empty);
+        !inner.is_null() && !emptied && default.get(name) != Some(inner)
+    });
+}
+
+fn sort(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.sort_keys();
+            map.values_mut().for_each(sort);
+        }
+        Value::Array(all) => all.iter_mut().for_each(sort),
+        _ => {}
+    }
+}
