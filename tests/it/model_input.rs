@@ -289,3 +289,31 @@ proptest! {
         let _ = Model::from_config_text("x", &text);
     }
 }
+
+#[test]
+fn notes_say_what_was_assumed_and_what_is_not_counted() {
+    let note = |config: &Value| {
+        let notes = Model::from_config("x", config).unwrap().notes;
+        notes.iter().map(|n| message(Lang::En, n)).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(note(&llama()), "");
+    let bare = note(&json!({"architectures": ["LlamaForCausalLM"]}));
+    assert!(bare.contains("hidden_size, num_hidden_layers, num_attention_heads, vocab_size"), "{bare}");
+    for row in PRESETS {
+        let notes = row.model().unwrap().notes;
+        let mtp = notes.iter().all(|n| n.id == "model.note_mtp");
+        // LLaVA and the Gemma 3 wrappers do leave sizes to the class.
+        assert!(mtp || ["llava-1.5-7b", "gemma-3-4b"].contains(&row.id), "{}: {notes:?}", row.id);
+    }
+}
+
+/// The classes published with the weights fuse what the Llama class keeps apart: equal in sum.
+#[test]
+fn remote_code_classes_count_as_the_llama_class_does() {
+    for (id, class) in [("internlm2-7b", "InternLM2ForCausalLM"), ("baichuan2-7b", "BaichuanForCausalLM")] {
+        let row = preset(id).unwrap();
+        let overrides = json!({"architectures": [class], "bias": false});
+        let model = row.model_with(overrides.as_object().unwrap()).unwrap();
+        assert_eq!((model.parameters, model.class.as_str()), (row.parameters, class));
+    }
+}

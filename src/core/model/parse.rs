@@ -64,7 +64,34 @@ fn build(name: &str, map: &Map<String, Value>) -> Result<Model, Problem> {
     model.dtype = declared_dtype(fields).or_else(|| inner.and_then(declared_dtype));
     model.quantization = declared_quantization(fields)?;
     sum(&mut model)?;
+    model.notes = notes(&model, fields, inner);
     Ok(model)
+}
+
+/// Fields without which a config describes a model only through its class's defaults.
+const ESSENTIAL: &[&str] = &[
+    "hidden_size|n_embd|n_embed|d_model",
+    "num_hidden_layers|n_layer|n_layers|num_layers|decoder_layers|hybrid_override_pattern|layers_block_type",
+    "num_attention_heads|n_head|n_heads|num_heads|decoder_attention_heads",
+    "vocab_size",
+];
+
+fn notes(model: &Model, fields: Fields<'_>, inner: Option<Fields<'_>>) -> Vec<Message> {
+    let written = |names: &str| fields.has(names) || inner.is_some_and(|part| part.has(names));
+    let missing: Vec<_> = ESSENTIAL
+        .iter()
+        .filter(|names| !written(names))
+        .filter_map(|names| names.split('|').next())
+        .collect();
+    let mut notes = Vec::new();
+    if !missing.is_empty() {
+        let message = Message::new("model.note_defaults");
+        notes.push(message.with("fields", missing.join(", ")).with("class", model.class.clone()));
+    }
+    if model.mtp_layers > 0 {
+        notes.push(Message::new("model.note_mtp").with("layers", model.mtp_layers));
+    }
+    notes
 }
 
 /// The row of the architecture: by class where the config names one, else by `model_type`.

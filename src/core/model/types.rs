@@ -1,6 +1,7 @@
 //! The model as the accounting sees it: layers by kind, tensors by shape.
 
 use super::{DType, Quantization};
+use crate::units::Message;
 
 /// A model read from its `config.json`.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,9 @@ pub struct Model {
     pub mtp_layers: u64,
     /// transformers repeats K and V to all query heads before caching them (Falcon's new decoder).
     pub hf_caches_all_heads: bool,
+    /// What a person should know about how the config was read: sizes taken from class defaults, parts that
+    /// are declared but not counted.
+    pub notes: Vec<Message>,
 }
 
 /// One decoder or encoder layer.

@@ -65,6 +65,16 @@ pub(super) const ROWS: &[Row] = &[
         "这是 generation_config.json；模型的尺寸在同一目录的 config.json 中",
     ),
     (
+        "model.note_defaults",
+        "the config does not state {fields}; the defaults of {class} are used, as transformers does: if the file is a fragment, give the whole config.json",
+        "配置中缺少 {fields}；按 transformers 的做法使用 {class} 的默认值：如果文件只是片段，请提供完整的 config.json",
+    ),
+    (
+        "model.note_mtp",
+        "the checkpoint declares {layers} multi-token-prediction layer(s), which are not counted here: they are loaded only for speculative decoding",
+        "该权重声明了 {layers} 个多 token 预测层，这里未计入：只有启用推测解码时才会加载",
+    ),
+    (
         "model.quantization_unknown",
         "quantization_config: the scheme \"{given}\" is not supported; supported: {accepted}; to see the model unquantized, remove the field",
         "quantization_config：不支持量化方案“{given}”；支持：{accepted}；若要查看未量化的模型，请删除该字段",

@@ -47,7 +47,7 @@ pub(crate) const QWEN2: Defaults = Defaults {
     ..LLAMA
 };
 
-const QWEN3: Defaults = Defaults { model_type: "qwen3", head_dim: Some(128), ..QWEN2 };
+pub(crate) const QWEN3: Defaults = Defaults { model_type: "qwen3", head_dim: Some(128), ..QWEN2 };
 
 /// What every dense family of this shape reads first.
 pub(crate) struct Sizes {
@@ -187,10 +187,20 @@ pub(crate) fn qwen2(f: Fields<'_>) -> Result<Model, Problem> {
 }
 
 pub(crate) fn qwen3(f: Fields<'_>) -> Result<Model, Problem> {
-    let mut s = Sizes::read(f, &QWEN3)?;
+    qwen3_in(f, Root::PLAIN, &QWEN3, None)
+}
+
+pub(crate) fn qwen3_in(
+    f: Fields<'_>,
+    root: Root,
+    defaults: &Defaults,
+    tied: Option<bool>,
+) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, defaults)?;
+    s.tied = tied.unwrap_or(s.tied);
     s.gqa.qk_norm = QkNorm::PerHead;
     s.gqa.qkv_bias = f.flag("attention_bias", false)?;
     s.gqa.out_bias = s.gqa.qkv_bias;
     let windows = qwen_windows(f, s.layers)?;
-    Ok(s.build(Root::PLAIN, PRE_NORMS, false, |i| s.gqa.windowed(windows[i as usize])))
+    Ok(s.build(root, PRE_NORMS, false, |i| s.gqa.windowed(windows[i as usize])))
 }

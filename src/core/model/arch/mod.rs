@@ -17,6 +17,7 @@ mod parts;
 mod phi;
 mod post_norm;
 mod qwen3_next;
+mod qwen_vl;
 mod starcoder;
 mod t5;
 mod vision;
@@ -52,6 +53,7 @@ const fn row(
 
 /// Every supported architecture, sorted by `model_type`.
 pub const ARCHITECTURES: &[Architecture] = &[
+    row("baichuan", &["BaichuanForCausalLM", "BaiChuanForCausalLM"], kindred::baichuan),
     row("bloom", &["BloomForCausalLM"], gpt::bloom),
     row("cohere", &["CohereForCausalLM"], kindred::cohere),
     row("cohere2", &["Cohere2ForCausalLM"], kindred::cohere2),
@@ -67,6 +69,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("glm", &["GlmForCausalLM"], kindred::glm),
     row("glm4", &["Glm4ForCausalLM"], kindred::glm4),
     row("glm4_moe", &["Glm4MoeForCausalLM"], moe::glm4_moe),
+    row("glm4_moe_lite", &["Glm4MoeLiteForCausalLM"], deepseek::glm4_moe_lite),
     row("gpt2", &["GPT2LMHeadModel"], gpt::gpt2),
     row("gpt_neox", &["GPTNeoXForCausalLM"], gpt::gpt_neox),
     row("gpt_oss", &["GptOssForCausalLM"], moe::gpt_oss),
@@ -74,6 +77,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("granite", &["GraniteForCausalLM"], kindred::granite),
     row("granitemoe", &["GraniteMoeForCausalLM"], kindred::granite_moe),
     row("granitemoehybrid", &["GraniteMoeHybridForCausalLM"], granite_hybrid::granite_hybrid),
+    row("internlm2", &["InternLM2ForCausalLM"], kindred::internlm2),
     row("internlm3", &["InternLM3ForCausalLM"], llama::internlm3),
     row("jamba", &["JambaForCausalLM"], jamba::jamba),
     row("kimi_k2", &["DeepseekV3ForCausalLM"], deepseek::v3),
@@ -100,8 +104,14 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("qwen2_5_vl", &["Qwen2_5_VLForConditionalGeneration"], wrappers::qwen2_5_vl),
     row("qwen2_moe", &["Qwen2MoeForCausalLM"], moe::qwen2_moe),
     row("qwen3", &["Qwen3ForCausalLM"], llama::qwen3),
+    row("qwen3_5", &["Qwen3_5ForConditionalGeneration"], qwen_vl::qwen3_5),
+    row("qwen3_5_moe", &["Qwen3_5MoeForConditionalGeneration"], qwen_vl::qwen3_5_moe),
+    row("qwen3_5_moe_text", &["Qwen3_5MoeForCausalLM"], qwen3_next::qwen3_5_moe),
+    row("qwen3_5_text", &["Qwen3_5ForCausalLM"], qwen3_next::qwen3_5),
     row("qwen3_moe", &["Qwen3MoeForCausalLM"], moe::qwen3_moe),
     row("qwen3_next", &["Qwen3NextForCausalLM"], qwen3_next::qwen3_next),
+    row("qwen3_vl", &["Qwen3VLForConditionalGeneration"], qwen_vl::qwen3_vl),
+    row("qwen3_vl_moe", &["Qwen3VLMoeForConditionalGeneration"], qwen_vl::qwen3_vl_moe),
     row("seed_oss", &["SeedOssForCausalLM"], kindred::seed_oss),
     row("smollm3", &["SmolLM3ForCausalLM"], kindred::smollm3),
     row("starcoder2", &["Starcoder2ForCausalLM"], starcoder::starcoder2),

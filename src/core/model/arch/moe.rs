@@ -16,7 +16,7 @@ const QWEN3_MOE: Defaults = Defaults {
     kv_heads: Some(4),
     ..QWEN2
 };
-const QWEN2_MOE: Defaults =
+pub(crate) const QWEN2_MOE: Defaults =
     Defaults { model_type: "qwen2_moe", intermediate: 5632, heads: 16, kv_heads: Some(16), ..QWEN3_MOE };
 const GLM4_MOE: Defaults = Defaults {
     model_type: "glm4_moe",
@@ -154,15 +154,26 @@ pub(crate) fn qwen_feed_forward(
 }
 
 pub(crate) fn qwen3_moe(f: Fields<'_>) -> Result<Model, Problem> {
-    let mut s = Sizes::read(f, &QWEN3_MOE)?;
+    qwen3_moe_in(f, Root::PLAIN, &QWEN3_MOE, [128, 8, 768], None)
+}
+
+/// `routed` are the class defaults of experts, experts per token and width of one.
+pub(crate) fn qwen3_moe_in(
+    f: Fields<'_>,
+    root: Root,
+    defaults: &Defaults,
+    routed: [u64; 3],
+    tied: Option<bool>,
+) -> Result<Model, Problem> {
+    let mut s = Sizes::read(f, defaults)?;
+    s.tied = tied.unwrap_or(s.tied);
     s.gqa.qk_norm = QkNorm::PerHead;
     s.gqa.qkv_bias = f.flag("attention_bias", false)?;
     s.gqa.out_bias = s.gqa.qkv_bias;
-    let r = Routed::read(f, ["num_experts|num_local_experts", "moe_intermediate_size"], [128, 8, 768])?;
+    let r = Routed::read(f, ["num_experts|num_local_experts", "moe_intermediate_size"], routed)?;
     // This class gives its window to every layer.
     let window = if f.flag("use_sliding_window", false)? { window(f, Some(4096))? } else { None };
     let sparse = qwen_sparse(f, r.experts)?;
-    let root = Root::PLAIN;
     let layers = layers_of(&s, r, &sparse, |_| s.gqa.windowed(window));
     Ok(s.assemble(root, PRE_NORMS, layers, |t| {
         s.gqa.tensors(t, &root.all("self_attn.", s.layers), s.hidden);

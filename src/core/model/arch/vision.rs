@@ -250,3 +250,44 @@ pub(crate) fn qwen2_5(f: Fields<'_>) -> Result<Built, Problem> {
     };
     Ok((t.groups, encoder))
 }
+
+/// The tower of Qwen 3 VL and 3.5, with a merger for each layer whose features go deep into the stack.
+pub(crate) fn qwen3(f: Fields<'_>, deepstack: u64) -> Result<Built, Problem> {
+    let hidden = f.size("hidden_size", 1152)?;
+    let inner = f.size("intermediate_size", 4304)?;
+    let layers = f.layers("depth", 27)?;
+    let patch = f.whole("patch_size", 1, 1 << 12)?.unwrap_or(16);
+    let frames = f.heads("temporal_patch_size", 2)?;
+    let channels = f.heads("in_channels", 3)?;
+    let merge = f.whole("spatial_merge_size", 1, 256)?.unwrap_or(2);
+    let out = f.size("out_hidden_size", 3584)?;
+    let rows = f.size("num_position_embeddings", 2304)?;
+    let mut t = Tensors::default();
+    let mut tower = Tower { t: &mut t };
+    let root = Scope::root("model.visual.");
+    tower.add(&root, "patch_embed.proj.weight", &[hidden, channels, frames, patch, patch]);
+    tower.add(&root, "patch_embed.proj.bias", &[hidden]);
+    tower.add(&root, "pos_embed.weight", &[rows, hidden]);
+    let on = Scope::all("model.visual.blocks.*.", layers);
+    tower.norm(&on, "norm1", hidden);
+    tower.norm(&on, "norm2", hidden);
+    tower.column(&on.within("attn."), "qkv", [3 * hidden, hidden], true);
+    tower.row(&on.within("attn."), "proj", [hidden, hidden], true);
+    tower.column(&on.within("mlp."), "linear_fc1", [inner, hidden], true);
+    tower.row(&on.within("mlp."), "linear_fc2", [hidden, inner], true);
+    let merged = hidden * merge * merge;
+    let deep = Scope::all("model.visual.deepstack_merger_list.*.", deepstack);
+    for (merger, norm) in [(root.within("merger."), hidden), (deep, merged)] {
+        tower.norm(&merger, "norm", norm);
+        tower.column(&merger, "linear_fc1", [merged, merged], true);
+        tower.row(&merger, "linear_fc2", [out, merged], true);
+    }
+    let encoder = VisionEncoder {
+        hidden_size: hidden,
+        intermediate_size: inner,
+        layers,
+        patches: 0,
+        tokens_per_image: 0,
+    };
+    Ok((t.groups, encoder))
+}
