@@ -68,6 +68,8 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
     let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings } =
         engine(&inputs.serve.engine)?.ledger(inputs)?;
     let Range { low, high } = peak;
+    // What the config left open concerns every figure below.
+    let warnings = inputs.model.notes.iter().cloned().chain(warnings).collect();
     Ok(Estimate {
         schema: 1,
         terms,

@@ -72,15 +72,12 @@ pub fn message(lang: Lang, message: &Message) -> String {
         rest = &rest[start..];
         let end = rest.find('}').map_or(rest.len(), |at| at + 1);
         let name = rest[..end].trim_start_matches('{').trim_end_matches('}');
-        match message.args.iter().find(|(n, _)| *n == name) {
-            Some((_, value)) => {
-                out.push_str(&value.to_string());
-                rest = &rest[end..];
-            }
-            None => {
-                out.push('{');
-                rest = &rest[1..];
-            }
+        if let Some((_, value)) = message.args.iter().find(|(n, _)| *n == name) {
+            out.push_str(&value.to_string());
+            rest = &rest[end..];
+        } else {
+            out.push('{');
+            rest = &rest[1..];
         }
     }
     out.push_str(rest);
