@@ -31,7 +31,7 @@ bench: ## speed of the core
 	cargo bench -p oom-ledger-benches
 
 accuracy: ## error per expectation of a case file: make accuracy CASES=file.jsonl
-	cargo run --quiet --release -p oom-ledger -- accuracy $(CASES)
+	@cargo run --quiet --locked --release -p oom-ledger-accuracy -- $(CASES) $(ACCURACY_FLAGS)
 
 screenshots: build ## pictures of the page at two widths, themes and languages: OUT=target/screenshots
 	@.ci/tools.sh test

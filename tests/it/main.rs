@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod accuracy;
 mod docs;
 mod hardware;
 mod kv_cache;
