@@ -173,3 +173,52 @@ fn configs_one_field_away_from_a_preset_follow_the_class_too() {
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Checks against the shared material itself, where a checkout has it beside the project.
+#[test]
+fn shared_configs_parse_and_equal_the_shared_listing() {
+    let Ok(folder) = std::env::var("OOM_LEDGER_SHARED") else { return };
+    let mut wrong = Vec::new();
+    let config = |id: &str| std::fs::read_to_string(format!("{folder}/model-configs/{id}.json")).unwrap();
+    for entry in std::fs::read_dir(format!("{folder}/model-configs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let id = name.trim_end_matches(".json");
+        match (Model::from_config_text(id, &config(id)), preset(id)) {
+            (Err(problem), _) => wrong.push(format!("{id}: {problem:?}")),
+            (Ok(model), Some(row)) if model.parameters != row.parameters => {
+                wrong.push(format!("{id}: not its preset"))
+            }
+            _ => {}
+        }
+    }
+    let listing_file = std::fs::read_to_string(format!("{folder}/groundtruth/oracle-params.jsonl")).unwrap();
+    for line in listing_file.lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let id = row["id"].as_str().unwrap();
+        let model = Model::from_config_text(id, &config(id)).unwrap();
+        let mut have: BTreeMap<String, u64> = BTreeMap::new();
+        for (name, count) in listing(&model.tensors) {
+            *have.entry(name.trim_end_matches(" fp32").to_owned()).or_default() += count;
+        }
+        let want = row["groups"].as_array().unwrap().iter().map(|g| {
+            let shape: Vec<_> = g["shape"].as_array().unwrap().iter().map(Value::to_string).collect();
+            (format!("{} {}", g["name"].as_str().unwrap(), shape.join("x")), g["count"].as_u64().unwrap())
+        });
+        let fp32: u64 = model
+            .tensors
+            .iter()
+            .filter(|t| t.dtype == Some(DType::Fp32))
+            .map(|t| t.elements() * t.count)
+            .sum();
+        let active = row["active_params_incl_embed"].as_u64().unwrap_or(model.active_parameters);
+        if have != want.collect()
+            || Value::from(model.parameters) != row["params"]
+            || fp32 != row["params_by_dtype"]["float32"].as_u64().unwrap_or(0)
+            || model.active_parameters != active
+            || Value::from(model.tied_embeddings) != row["tied"]
+        {
+            wrong.push(format!("{id}: {} parameters, {} active", model.parameters, model.active_parameters));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
