@@ -1,0 +1,176 @@
+//! What the transformers class of a model does in its forward pass, as far as memory sees it.
+//! Read from the modelling code of transformers 5.24; decided by `model_type`, which names that code.
+
+use crate::model::{AttentionKind, Model, TensorClass};
+
+/// How a normalisation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Norm {
+    /// RMSNorm: fp32 copy, normalised copy cast back, then the weight (Llama and most others).
+    Rms,
+    /// RMSNorm with the weight applied in fp32 before the cast (OLMo 2, gpt-oss).
+    RmsFp32Weight,
+    /// RMSNorm with `1 + weight`, all in fp32 (Gemma).
+    Gemma,
+    /// One fused kernel.
+    LayerNorm,
+}
+
+/// Where the norms of a layer sit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// Before attention and before the feed-forward.
+    Pre,
+    /// After each, before the residual is added (OLMo 2, EXAONE 4).
+    Post,
+    /// Before and after each (Gemma 2 and 3).
+    Sandwich,
+    /// One or two norms, then attention and feed-forward side by side (Falcon).
+    Parallel {
+        /// Norms of the layer.
+        norms: u64,
+    },
+}
+
+/// How positions are rotated in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rope {
+    /// Not at all.
+    None,
+    /// `q * cos + rotate_half(q) * sin`.
+    Half,
+    /// The same with cos and sin in fp32, then cast back (OLMo 2).
+    HalfFp32,
+    /// The same on a part of the head, joined with the rest (Phi-3).
+    HalfJoined,
+    /// Two halves rotated apart and joined (gpt-oss, DeepSeek V3).
+    Split,
+    /// Complex multiplication in fp32 (DeepSeek V2, Llama 4).
+    Complex,
+}
+
+/// How softmax and scores run in eager attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Softmax {
+    /// fp32, then cast back.
+    Fp32,
+    /// In the model's dtype, the unmasked scores still held (Falcon).
+    ModelDtypeHoldingScores,
+}
+
+/// How q and k are normalised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum QkNorm {
+    /// Each right after its projection, per head or over the full width.
+    Interleaved,
+    /// Both after all three projections (Gemma 3).
+    AfterProjections,
+}
+
+/// The class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Class {
+    pub(super) norm: Norm,
+    pub(super) placement: Placement,
+    pub(super) rope: Rope,
+    pub(super) softmax: Softmax,
+    pub(super) qk_norm: QkNorm,
+    /// q, k and v come out of one matrix whose output stays alive through attention.
+    pub(super) fused_qkv: bool,
+    /// The embedding is multiplied by a scale, a new tensor.
+    pub(super) scaled_embedding: bool,
+    /// sdpa gets a mask even where the causal flag would do (Falcon).
+    pub(super) always_masked: bool,
+    /// The layer returns its attention weights, so one layer's survive into the next (Falcon).
+    pub(super) returns_weights: bool,
+    /// Routing weights stay in fp32 through the experts' combination.
+    pub(super) fp32_combine: bool,
+    /// The router runs in fp32 on a cast of its input.
+    pub(super) fp32_router: bool,
+    /// Experts have biases and a clamped activation (gpt-oss).
+    pub(super) biased_experts: bool,
+    /// Every expert sees every token (Llama 4).
+    pub(super) dense_experts: bool,
+    /// Small buffers registered beside the parameters (rotary frequencies), each one 512-byte block.
+    pub(super) buffers: u64,
+    /// Tables of cos and sin alive through the pass: one per kind of rotary embedding.
+    pub(super) rope_tables: u64,
+    /// The class is known: its stages were checked against traces.
+    pub(super) traced: bool,
+}
+
+/// Classes whose stages were checked against traces of the real code.
+const TRACED: &[&str] = &[
+    "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "phi3", "olmo2", "gemma2", "gemma3_text",
+    "falcon", "starcoder2", "deepseek_v2", "deepseek_v3", "gpt_oss",
+];
+
+impl Class {
+    pub(super) fn of(model: &Model) -> Class {
+        let kind = model.model_type.as_str();
+        let norm = match kind {
+            "gemma" | "gemma2" | "gemma3" | "gemma3_text" | "qwen3_next" => Norm::Gemma,
+            "olmo2" | "olmo3" | "gpt_oss" => Norm::RmsFp32Weight,
+            "falcon" | "starcoder2" | "mpt" | "gpt2" => Norm::LayerNorm,
+            _ => Norm::Rms,
+        };
+        let placement = match kind {
+            "gemma2" | "gemma3" | "gemma3_text" => Placement::Sandwich,
+            "olmo2" | "olmo3" | "exaone4" => Placement::Post,
+            "falcon" => falcon_placement(model),
+            _ => Placement::Pre,
+        };
+        let rotated = model.layers.iter().any(|l| l.attention.rope);
+        let rope = match kind {
+            _ if !rotated => Rope::None,
+            "olmo2" | "olmo3" => Rope::HalfFp32,
+            "phi3" => Rope::HalfJoined,
+            "gpt_oss" | "deepseek_v3" | "kimi_k2" => Rope::Split,
+            "deepseek_v2" | "llama4" | "llama4_text" => Rope::Complex,
+            _ => Rope::Half,
+        };
+        let two_tables = matches!(kind, "gemma3" | "gemma3_text") && kinds_of_attention(model) > 1;
+        let gemma3 = matches!(kind, "gemma3" | "gemma3_text");
+        Class {
+            norm,
+            placement,
+            rope,
+            softmax: if kind == "falcon" { Softmax::ModelDtypeHoldingScores } else { Softmax::Fp32 },
+            qk_norm: if gemma3 { QkNorm::AfterProjections } else { QkNorm::Interleaved },
+            fused_qkv: model.tensors.iter().any(|t| t.class == TensorClass::AttentionQkv),
+            scaled_embedding: matches!(kind, "gemma" | "gemma2" | "gemma3" | "gemma3_text"),
+            always_masked: kind == "falcon",
+            returns_weights: kind == "falcon",
+            fp32_combine: !matches!(kind, "qwen3_moe" | "qwen2_moe" | "qwen3_next" | "gpt_oss" | "llama4" | "llama4_text"),
+            fp32_router: matches!(kind, "deepseek_v2" | "deepseek_v3" | "kimi_k2" | "glm4_moe"),
+            biased_experts: kind == "gpt_oss",
+            dense_experts: matches!(kind, "llama4" | "llama4_text"),
+            buffers: match kind {
+                _ if !rotated => 0,
+                "gemma3" | "gemma3_text" => 5,
+                "gemma2" | "gemma" => 3,
+                _ => 2,
+            },
+            rope_tables: if rope == Rope::None { 0 } else if two_tables { 2 } else { 1 },
+            traced: TRACED.contains(&kind),
+        }
+    }
+}
+
+fn kinds_of_attention(model: &Model) -> usize {
+    let sliding = model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Sliding { .. }));
+    let full = model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Full { .. }));
+    usize::from(sliding) + usize::from(full)
+}
+
+/// Falcon's variants differ in the norms their layers own.
+fn falcon_placement(model: &Model) -> Placement {
+    let has = |name: &str| model.tensors.iter().any(|t| t.name.contains(name));
+    if has("post_attention_layernorm") {
+        Placement::Pre
+    } else if has("ln_attn") {
+        Placement::Parallel { norms: 2 }
+    } else {
+        Placement::Parallel { norms: 1 }
+    }
+}

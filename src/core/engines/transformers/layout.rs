@@ -1,0 +1,188 @@
+//! What a job fixes before lengths are known: dtype, kernel, cache class, slots; and the lengths of each phase.
+
+use super::class::Class;
+use super::tape::{Dims, Id, SLOTS};
+use crate::engines::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};
+use crate::model::{AttentionKind, Model};
+use std::cell::Cell;
+
+/// K and V of one layer as the cache object keeps them, in elements per token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    pub(super) slot: u8,
+    pub(super) key: u64,
+    pub(super) value: u64,
+}
+
+/// The fixed part of a job.
+#[derive(Clone, Debug)]
+pub(super) struct Layout<'a> {
+    pub(super) model: &'a Model,
+    pub(super) class: Class,
+    pub(super) attention: AttentionImpl,
+    pub(super) cache: CacheImpl,
+    pub(super) all_logits: bool,
+    pub(super) padded: bool,
+    /// Bytes of a cached element.
+    pub(super) kv_element: u64,
+    /// Window of each slot; slot 0 has none.
+    pub(super) windows: [Option<u64>; SLOTS],
+    /// Which slots get a mask tensor in the phase being written.
+    pub(super) masked: [bool; SLOTS],
+    /// q and k are normalised over their full width, not per head.
+    pub(super) full_width_qk_norm: bool,
+    /// The old cache tensors of the layer being written.
+    pub(super) old_of_current: Cell<Option<[Option<Id>; 2]>>,
+}
+
+/// A phase of generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The whole prompt in one pass.
+    Prefill,
+    /// One token after `past`; `first` where the cache still is as prefill left it.
+    Decode {
+        /// Tokens before this one.
+        past: u64,
+        /// The cache is as prefill left it.
+        first: bool,
+    },
+}
+
+impl<'a> Layout<'a> {
+    pub(super) fn new(model: &'a Model, serve: &ServeSettings, element: u64) -> Layout<'a> {
+        let mut windows = [None; SLOTS];
+        for layer in &model.layers {
+            if let Some(window) = window(&layer.attention.kind)
+                && !windows.contains(&Some(window))
+            {
+                // More than two windows in one model: the last slot keeps the largest.
+                match windows.iter().skip(1).position(Option::is_none) {
+                    Some(free) => windows[free + 1] = Some(window),
+                    None => windows[SLOTS - 1] = windows[SLOTS - 1].max(Some(window)),
+                }
+            }
+        }
+        let class = Class::of(model);
+        Layout {
+            model,
+            class,
+            attention: attention(model, serve),
+            cache: serve.cache,
+            all_logits: serve.logits == LogitsKept::All,
+            padded: serve.padding_mask,
+            kv_element: element,
+            windows,
+            masked: [false; SLOTS],
+            full_width_qk_norm: matches!(model.model_type.as_str(), "olmo2" | "olmo3" | "minimax_m2"),
+            old_of_current: Cell::new(None),
+        }
+    }
+
+    /// The slot of an attention kind.
+    pub(super) fn slot(&self, kind: &AttentionKind) -> u8 {
+        let Some(window) = window(kind) else { return 0 };
+        let at = self.windows.iter().position(|w| *w == Some(window)).unwrap_or(SLOTS - 1);
+        at as u8
+    }
+
+    /// What a layer of this kind caches; `None` where it keeps no tokens.
+    pub(super) fn stored(&self, kind: &AttentionKind) -> Option<Stored> {
+        let slot = self.slot(kind);
+        match *kind {
+            AttentionKind::Full { heads, kv_heads, head_dim, v_head_dim }
+            | AttentionKind::Sliding { heads, kv_heads, head_dim, v_head_dim, .. } => {
+                let kv_heads = if self.model.hf_caches_all_heads { heads } else { kv_heads };
+                Some(Stored { slot, key: kv_heads * head_dim, value: kv_heads * v_head_dim })
+            }
+            AttentionKind::Chunked { kv_heads, head_dim, .. } => {
+                Some(Stored { slot, key: kv_heads * head_dim, value: kv_heads * head_dim })
+            }
+            AttentionKind::Mla { kv_lora_rank, qk_rope_head_dim, .. } => {
+                Some(Stored { slot, key: kv_lora_rank, value: qk_rope_head_dim })
+            }
+            AttentionKind::Recurrent(_) | AttentionKind::None => None,
+        }
+    }
+
+    /// Which slots get a mask tensor in `step`, with `prompt` tokens (and `past` in decode).
+    pub(super) fn masks(&self, step: Step, prompt: u64) -> [bool; SLOTS] {
+        let all = match self.attention {
+            AttentionImpl::Flash => return [false; SLOTS],
+            AttentionImpl::Eager => true,
+            AttentionImpl::Sdpa => {
+                let static_decode = self.cache == CacheImpl::Static && step != Step::Prefill;
+                self.class.always_masked || self.padded || static_decode
+            }
+        };
+        let mut masked = [all; SLOTS];
+        for (slot, window) in self.windows.iter().enumerate() {
+            if let Some(window) = window {
+                let seen = match step {
+                    Step::Prefill => prompt,
+                    Step::Decode { past, .. } => past.saturating_add(1),
+                };
+                masked[slot] |= seen >= *window;
+            }
+        }
+        masked
+    }
+
+    /// Lengths of a step. `prompt` and `longest` (the static cache's length) are tokens per sequence.
+    pub(super) fn dims(&self, step: Step, sequences: u64, prompt: u64, longest: u64) -> Dims {
+        let (query, past) = match step {
+            Step::Prefill => (prompt, 0),
+            Step::Decode { past, .. } => (1, past),
+        };
+        let kept = if self.all_logits { query } else { 1 };
+        let mut dims = Dims::new(sequences, query, kept, prompt);
+        for (slot, window) in self.windows.iter().enumerate() {
+            if slot > 0 && window.is_none() {
+                continue;
+            }
+            let (seen, old) = self.lengths(step, past, prompt, longest, *window);
+            dims.slot(slot as u8, seen, old);
+        }
+        dims
+    }
+
+    /// Tokens that a slot's attention sees and that its cache stored before the step.
+    fn lengths(&self, step: Step, past: u64, prompt: u64, longest: u64, window: Option<u64>) -> (u64, u64) {
+        if self.cache == CacheImpl::Static {
+            let stored = window.map_or(longest, |w| w.min(longest));
+            let whole = self.attention == AttentionImpl::Eager && prompt <= stored;
+            return match step {
+                Step::Prefill => (if whole { stored } else { prompt }, stored),
+                Step::Decode { .. } => (stored, stored),
+            };
+        }
+        match (step, window) {
+            (Step::Prefill, _) => (prompt, 0),
+            (Step::Decode { .. }, None) => (past.saturating_add(1), past),
+            // The layer keeps a view of the last window - 1 tokens: of the whole prompt right after prefill,
+            // of what the last step saw from then on.
+            (Step::Decode { first, .. }, Some(window)) => {
+                let kept = past.min(window.saturating_sub(1));
+                (kept.saturating_add(1), if first { past } else { past.min(window) })
+            }
+        }
+    }
+}
+
+/// Tokens a layer of this kind looks back at most.
+fn window(kind: &AttentionKind) -> Option<u64> {
+    match *kind {
+        AttentionKind::Sliding { window, .. } => Some(window),
+        AttentionKind::Chunked { chunk, .. } => Some(chunk),
+        _ => None,
+    }
+}
+
+/// The kernel that really runs: classes with soft-capped scores or sinks have no sdpa.
+pub(super) fn attention(model: &Model, serve: &ServeSettings) -> AttentionImpl {
+    let without_sdpa = model.attention_softcap || model.attention_sinks;
+    match serve.attention {
+        AttentionImpl::Sdpa if without_sdpa => AttentionImpl::Eager,
+        other => other,
+    }
+}
