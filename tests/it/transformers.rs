@@ -1,1 +1,223 @@
-//! Tests of transformers.
+//! Tests of the transformers engine against traces of its own modelling code.
+
+use oom_ledger_core::engines::transformers::cache_bytes;
+use oom_ledger_core::engines::{AttentionImpl, CacheImpl, Inputs, LogitsKept, ServeSettings, engine};
+use oom_ledger_core::hardware::Device;
+use oom_ledger_core::memory::{Ledger, Measured, Parallel, PhaseId, WeightsSpec};
+use oom_ledger_core::model::{DType, Model, preset};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct Fixture<Row> {
+    rows: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    id: String,
+    model: String,
+    layers: Option<u64>,
+    dtype: DType,
+    attention: AttentionImpl,
+    logits: LogitsKept,
+    cache: CacheImpl,
+    padding_mask: bool,
+    sequences: u64,
+    prompt_tokens: u64,
+    prefill: u64,
+    decode: u64,
+}
+
+fn model(id: &str, layers: Option<u64>) -> Model {
+    let overrides = layers.map(|n| ("num_hidden_layers".to_owned(), n.into())).into_iter().collect();
+    preset(id).expect("preset").model_with(&overrides).expect("model")
+}
+
+fn settings(row: &Row) -> ServeSettings {
+    ServeSettings {
+        engine: "transformers".to_owned(),
+        attention: row.attention,
+        logits: row.logits,
+        cache: row.cache,
+        padding_mask: row.padding_mask,
+        sequences: row.sequences,
+        prompt_tokens: row.prompt_tokens,
+        new_tokens: 1,
+        ..ServeSettings::default()
+    }
+}
+
+fn device() -> Device {
+    Device { gpu: None, total_bytes: 192 << 30, count: 1, other_processes_bytes: 0 }
+}
+
+fn ask<T>(model: &Model, serve: &ServeSettings, dtype: DType, ask: impl Fn(&Inputs<'_>) -> T) -> T {
+    let (device, weights) = (device(), WeightsSpec { dtype, ..WeightsSpec::default() });
+    ask(&Inputs {
+        model,
+        device: &device,
+        parallel: Parallel::default(),
+        weights: &weights,
+        serve,
+        measured: Measured::default(),
+    })
+}
+
+fn ledger(model: &Model, serve: &ServeSettings, dtype: DType) -> Ledger {
+    ask(model, serve, dtype, |inputs| engine("transformers").unwrap().ledger(inputs).unwrap())
+}
+
+fn oracle() -> Vec<Row> {
+    let text = include_str!("../fixtures/transformers/oracle-prefill.json");
+    serde_json::from_str::<Fixture<Row>>(text).expect("fixture").rows
+}
+
+/// Relative error over the bytes that are not weights, which is stricter than over the whole.
+fn error(found: u64, expected: u64) -> f64 {
+    (found as f64 - expected as f64) / expected as f64
+}
+
+fn median_and_worst(errors: &mut [f64]) -> (f64, f64) {
+    errors.sort_by(f64::total_cmp);
+    (errors[errors.len() / 2], errors[errors.len() - 1])
+}
+
+/// Per attention kind and phase: median error at most 1 %, worst at most 5 %.
+#[test]
+fn allocated_bytes_match_the_traced_peaks() {
+    let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in oracle() {
+        let model = model(&row.model, row.layers);
+        let ledger = ledger(&model, &settings(&row), row.dtype);
+        for (phase, expected) in [(PhaseId::Prefill, row.prefill), (PhaseId::Decode, row.decode)] {
+            let found = ledger.phase(phase).expect("phase").allocated_bytes;
+            let off = error(found, expected);
+            if off.abs() > 1e-5 {
+                println!(
+                    "{:<18} {:<22} {:?} {:?} {:?} pad={} {}x{} {:<8} {:>12} {:+.5} %",
+                    row.model,
+                    row.id,
+                    row.attention,
+                    row.cache,
+                    row.logits,
+                    row.padding_mask,
+                    row.sequences,
+                    row.prompt_tokens,
+                    phase.id(),
+                    found as i64 - expected as i64,
+                    off * 100.0
+                );
+            }
+            for group in
+                [format!("{:?} {}", row.attention, phase.id()), format!("class {}", model.model_type)]
+            {
+                groups.entry(group).or_default().push(off.abs());
+            }
+        }
+    }
+    for (group, mut errors) in groups {
+        let exact = errors.iter().filter(|e| **e == 0.0).count();
+        let (median, worst) = median_and_worst(&mut errors);
+        println!(
+            "{group:<24} n={:<3} exact={exact:<3} median={:.4} % worst={:.4} %",
+            errors.len(),
+            median * 100.0,
+            worst * 100.0
+        );
+        assert!(median <= 0.01 && worst <= 0.05, "{group}: median {median}, worst {worst}");
+    }
+}
+
+#[derive(Deserialize)]
+struct Kept {
+    id: String,
+    model: String,
+    layers: Option<u64>,
+    attention: AttentionImpl,
+    sequences: u64,
+    prompt_tokens: u64,
+    prefill: u64,
+    decode: u64,
+}
+
+/// Cache objects after prefill (one more token is about to come) and after one decode step, to the byte.
+#[test]
+fn caches_hold_what_the_cache_objects_hold() {
+    let text = include_str!("../fixtures/transformers/oracle-kv.json");
+    let rows = serde_json::from_str::<Fixture<Kept>>(text).expect("fixture").rows;
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let model = model(&row.model, row.layers);
+        if !model.encoder_layers.is_empty() {
+            continue;
+        }
+        let serve = ServeSettings {
+            engine: "transformers".to_owned(),
+            attention: row.attention,
+            sequences: row.sequences,
+            prompt_tokens: row.prompt_tokens,
+            new_tokens: 1,
+            ..ServeSettings::default()
+        };
+        let kept = cache_bytes(&model, &serve, DType::Bf16).expect("cache");
+        if (kept.after_prefill, kept.after_decode) != (row.prefill, row.decode) {
+            wrong.push(format!(
+                "{} {} {}x{}: {} {} for {} {}",
+                row.id,
+                row.model,
+                row.sequences,
+                row.prompt_tokens,
+                kept.after_prefill,
+                kept.after_decode,
+                row.prefill,
+                row.decode
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+}
+
+/// The rows of the ledger are what is alive at the highest phase.
+#[test]
+fn terms_sum_to_the_peak() {
+    for row in oracle().iter().step_by(3) {
+        let model = model(&row.model, row.layers);
+        let ledger = ledger(&model, &settings(row), row.dtype);
+        let sum: u64 = ledger.terms.iter().map(|t| t.bytes).sum();
+        let highest = ledger.phases.iter().map(|p| p.peak_bytes).max();
+        assert_eq!((sum, Some(sum)), (ledger.peak_bytes, highest), "{}", row.id);
+        for term in ledger.terms.iter().filter(|t| !t.working.parts.is_empty()) {
+            let parts: u64 = term.working.parts.iter().map(|p| p.bytes).sum();
+            assert_eq!(parts, term.bytes, "{} {:?}", row.id, term.id);
+        }
+        assert!(ledger.peak.low <= ledger.peak_bytes && ledger.peak_bytes <= ledger.peak.high);
+    }
+}
+
+/// The surface answers what the ledger answers, away from the point it was built near.
+#[test]
+fn surface_agrees_with_the_ledger() {
+    for row in oracle().iter().step_by(2) {
+        let model = model(&row.model, row.layers);
+        let base = settings(row);
+        let surface = ask(&model, &base, row.dtype, |i| engine("transformers").unwrap().surface(i).unwrap());
+        for (sequences, prompt, new) in
+            [(1, 1, 1), (1, 100, 1), (3, 511, 1), (2, 2047, 1), (5, 4097, 1), (1, 32768, 1), (64, 16, 1)]
+        {
+            let serve = ServeSettings { sequences, prompt_tokens: prompt, new_tokens: new, ..base.clone() };
+            let ledger = ledger(&model, &serve, row.dtype);
+            let point = surface.at(sequences, prompt + new);
+            // Stages left out of the surface may exceed the ones kept by the rounding of single tensors.
+            let off = point.peak_bytes.abs_diff(ledger.peak_bytes);
+            assert!(
+                off <= 16 << 10,
+                "{} {sequences}x{prompt}: {} for {}",
+                row.id,
+                point.peak_bytes,
+                ledger.peak_bytes
+            );
+            assert!(point.high_bytes.abs_diff(ledger.peak.high) <= 16 << 10, "{}", row.id);
+        }
+    }
+}

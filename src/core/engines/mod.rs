@@ -1,7 +1,7 @@
 //! Layer 3: engines. One file each: what it allocates beforehand, rounds and reserves, by version.
 
 mod settings;
-mod transformers;
+pub mod transformers;
 mod vllm;
 
 pub use settings::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};

@@ -3,4 +3,60 @@
 use super::Row;
 
 /// Key, English, Chinese.
-pub(super) const ROWS: &[Row] = &[];
+pub(super) const ROWS: &[Row] = &[
+    (
+        "transformers.encoder_decoder",
+        "{model_type} is an encoder-decoder model; its generation in transformers is not modelled yet. Choose a decoder-only model or another engine.",
+        "{model_type} 是编码器-解码器模型；它在 transformers 中的生成过程尚未建模。请改选仅解码器模型或其他引擎。",
+    ),
+    (
+        "transformers.no_sdpa",
+        "The transformers class of {model_type} refuses sdpa (soft-capped scores or sink column); the figures are for eager attention.",
+        "{model_type} 的 transformers 类不支持 sdpa（分数软上限或 sink 列）；此处按 eager 注意力计算。",
+    ),
+    (
+        "transformers.tensor_parallel",
+        "Tensor parallelism of degree {t} in transformers is modelled for weights only; KV cache and activations are counted whole, an upper bound.",
+        "transformers 中 {t} 路张量并行只对权重建模；KV 缓存和激活值按整份计算，是上界。",
+    ),
+    (
+        "transformers.device_map",
+        "device_map=\"auto\" over {devices} devices: layers are taken as split evenly, with embedding and head on the fullest device; the split that accelerate chooses is not modelled.",
+        "device_map=\"auto\" 使用 {devices} 个设备：假定各层均分，词嵌入和输出头算在最满的设备上；accelerate 的实际切分未建模。",
+    ),
+    (
+        "transformers.recurrent",
+        "Temporary tensors of the recurrent layers depend on which kernels are installed; they are bounded, not exact. Their state is exact.",
+        "循环层的临时张量取决于安装了哪些内核；此处给出界限而非精确值。循环状态是精确的。",
+    ),
+    (
+        "transformers.untraced",
+        "The modelling code of {model_type} has not been traced; temporary tensors follow the nearest traced class and may be {percent} % off.",
+        "尚未跟踪 {model_type} 的建模代码；临时张量按最接近的已跟踪类计算，可能有 {percent}% 的偏差。",
+    ),
+    (
+        "transformers.vision",
+        "Text only: temporary tensors of the vision tower are not modelled.",
+        "仅计文本：视觉塔的临时张量未建模。",
+    ),
+    (
+        "transformers.dequantised",
+        "Quantised layers may restore their weight to the compute dtype while they run: up to {bytes} at a time, counted in activations.",
+        "量化层运行时可能把权重还原为计算精度：每次至多 {bytes}，计入激活值。",
+    ),
+    (
+        "transformers.restored",
+        "The checkpoint declares {scheme}. transformers restores it to {dtype} while loading unless extra kernels are installed, and that is what is counted; set the quantisation to {scheme} if it stays.",
+        "该检查点声明了 {scheme}。除非另装内核，transformers 会在加载时把它还原为 {dtype}，此处按还原后计算；若保持量化，请把量化设为 {scheme}。",
+    ),
+    (
+        "transformers.measured_activations",
+        "A measured activation peak replaces the modelled {modelled} of temporary tensors.",
+        "实测的激活峰值替换了建模得到的 {modelled} 临时张量。",
+    ),
+    (
+        "transformers.reserved",
+        "Allocated bytes: what torch.cuda.max_memory_allocated shows. The allocator may reserve more, because a cache that grows by concatenation leaves gaps; that excess is not modelled.",
+        "这是已分配字节，即 torch.cuda.max_memory_allocated 的数值。以拼接方式增长的缓存会留下空隙，分配器保留的内存可能更多；这部分未建模。",
+    ),
+];

@@ -11,7 +11,7 @@ use crate::model::{AttentionKind, Layer, RecurrentState};
 
 /// Elements per token of the tensors around one attention call.
 #[derive(Clone, Copy)]
-struct Heads {
+struct Geometry {
     heads: u64,
     kv_heads: u64,
     head_dim: u64,
@@ -19,9 +19,9 @@ struct Heads {
 }
 
 /// K and V as they go to the cache: `None` where they are views of something else.
-struct KeyValue {
-    key: Option<Id>,
-    value: Option<Id>,
+struct Fresh {
+    k: Option<Id>,
+    v: Option<Id>,
 }
 
 /// What attention leaves: its output, and its weights where the layer keeps them.
@@ -39,7 +39,8 @@ impl Emit {
         layer: &Layer,
         input: Option<Id>,
     ) -> Option<Mixed> {
-        let heads = |heads, kv_heads, head_dim, v_head_dim| Heads { heads, kv_heads, head_dim, v_head_dim };
+        let heads =
+            |heads, kv_heads, head_dim, v_head_dim| Geometry { heads, kv_heads, head_dim, v_head_dim };
         let mixed = match layer.attention.kind {
             AttentionKind::None => return None,
             AttentionKind::Recurrent(state) => Mixed { output: self.recurrent(layout, state), weights: None },
@@ -58,7 +59,7 @@ impl Emit {
         Some(mixed)
     }
 
-    fn grouped(&mut self, layout: &Layout<'_>, index: usize, layer: &Layer, h: Heads) -> Mixed {
+    fn grouped(&mut self, layout: &Layout<'_>, index: usize, layer: &Layer, h: Geometry) -> Mixed {
         let (q_width, k_width) = (h.heads * h.head_dim, h.kv_heads * h.head_dim);
         let v_width = h.kv_heads * h.v_head_dim;
         let rotated = layer.attention.rope && self.class.rope != Rope::None;
@@ -88,9 +89,9 @@ impl Emit {
                 let (q, k) = self.rotate(q_width, kv_heads * h.head_dim);
                 self.free_all(&raw);
                 held.push(q);
-                kv = KeyValue { key: Some(k), value };
+                kv = Fresh { k: Some(k), v: value };
             } else {
-                kv = KeyValue { key: raw.pop(), value };
+                kv = Fresh { k: raw.pop(), v: value };
                 held.extend(raw);
             }
         } else {
@@ -100,14 +101,14 @@ impl Emit {
                 let (q2, k2) = self.rotate(q_width, k_width);
                 self.free_all(&[q, k]);
                 query = q2;
-                kv = KeyValue { key: Some(k2), value: Some(value) };
+                kv = Fresh { k: Some(k2), v: Some(value) };
             } else {
                 query = q;
-                kv = KeyValue { key: Some(k), value: Some(value) };
+                kv = Fresh { k: Some(k), v: Some(value) };
             }
             held.push(query);
         }
-        self.store(layout, index, layer, kv, &mut held);
+        self.store(layout, index, layer, &kv, &mut held);
         let slot = layout.slot(&layer.attention.kind);
         let call = Call {
             slot,
@@ -119,13 +120,14 @@ impl Emit {
             softcap: layout.model.attention_softcap,
             sinks: layout.model.attention_sinks,
             copies_output: self.class.rope == Rope::HalfJoined,
-            padded: layout.padded,
+            sliced_values: false,
+            padded: layout.lengths.padded,
         };
         self.project(layout, &call, &held)
     }
 
     /// q, k and v by their own matrices, with the norms some classes put on q and k.
-    fn projections(&mut self, layer: &Layer, h: Heads, full_width: bool) -> (Id, Id, Id) {
+    fn projections(&mut self, layer: &Layer, h: Geometry, full_width: bool) -> (Id, Id, Id) {
         let (q_width, k_width) = (h.heads * h.head_dim, h.kv_heads * h.head_dim);
         let normed = layer.attention.qk_norm;
         let early = normed && self.class.qk_norm == QkNorm::Interleaved;
@@ -221,12 +223,12 @@ impl Emit {
     }
 
     /// Puts K and V into the cache; without one they stay among `held` until attention ends.
-    fn store(&mut self, layout: &Layout<'_>, index: usize, layer: &Layer, kv: KeyValue, held: &mut Vec<Id>) {
-        let drops: Vec<Id> = kv.key.into_iter().chain(kv.value).collect();
+    fn store(&mut self, layout: &Layout<'_>, index: usize, layer: &Layer, kv: &Fresh, held: &mut Vec<Id>) {
+        let drops: Vec<Id> = kv.k.into_iter().chain(kv.v).collect();
         let Some(stored) = layout.stored(&layer.attention.kind) else {
             return held.extend(drops);
         };
-        match (layout.cache, self.decode) {
+        match (layout.lengths.cache, self.decode) {
             (CacheImpl::None, _) => return held.extend(drops),
             (CacheImpl::Static, true) => {}
             (CacheImpl::Static, false) => self.cache(layout, &stored, Dim::Old(stored.slot), 1),
@@ -267,7 +269,7 @@ impl Emit {
 
     /// The kernel and the output projection; `held` is dropped when attention returns.
     fn project(&mut self, layout: &Layout<'_>, call: &Call, held: &[Id]) -> Mixed {
-        let attended = self.attend(layout.attention, call);
+        let attended = self.attend(layout.lengths.attention, call);
         let output = self.token("o_proj", layout.model.hidden_size);
         self.free(attended.output);
         self.free_all(held);
@@ -298,7 +300,7 @@ impl Emit {
         let latent = self.norm(1, kv_lora_rank);
         let (q_rope, k_rope) = self.rotate(heads * rope, rope);
         held.push(q_rope);
-        self.store(layout, index, layer, KeyValue { key: Some(latent), value: Some(k_rope) }, &mut held);
+        self.store(layout, index, layer, &Fresh { k: Some(latent), v: Some(k_rope) }, &mut held);
         held.push(self.token("cat(q)", heads * (nope + rope)));
         for (op, width) in [("kv_b_proj", heads * (nope + v_head_dim)), ("cat(k)", heads * (nope + rope))] {
             let size = super::tape::Size {
@@ -317,7 +319,8 @@ impl Emit {
             softcap: false,
             sinks: false,
             copies_output: false,
-            padded: layout.padded,
+            sliced_values: true,
+            padded: layout.lengths.padded,
         };
         self.project(layout, &call, &held)
     }
@@ -329,7 +332,9 @@ impl Emit {
         let projected = self.token("in_proj", inner.saturating_mul(2));
         let convolved = self.token("conv1d", inner);
         let scan = [self.token_f32("scan", inner), self.token_f32("scan", inner)];
-        self.recurrent_state(layout, state, 1);
+        if !self.decode {
+            self.recurrent_state(layout, state, 1);
+        }
         let gated = self.token("norm(gate)", inner);
         self.free_all(&scan);
         let output = self.token("out_proj", layout.model.hidden_size);

@@ -9,11 +9,11 @@ pub(super) enum Norm {
     /// RMSNorm: fp32 copy, normalised copy cast back, then the weight (Llama and most others).
     Rms,
     /// RMSNorm with the weight applied in fp32 before the cast (OLMo 2, gpt-oss).
-    RmsFp32Weight,
+    RmsWeightFp32,
     /// RMSNorm with `1 + weight`, all in fp32 (Gemma).
     Gemma,
-    /// One fused kernel.
-    LayerNorm,
+    /// LayerNorm: one fused kernel.
+    Fused,
 }
 
 /// Where the norms of a layer sit.
@@ -101,8 +101,21 @@ pub(super) struct Class {
 
 /// Classes whose stages were checked against traces of the real code.
 const TRACED: &[&str] = &[
-    "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "mixtral", "phi3", "olmo2", "gemma2", "gemma3_text",
-    "falcon", "starcoder2", "deepseek_v2", "deepseek_v3", "gpt_oss",
+    "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "qwen3_moe",
+    "mixtral",
+    "phi3",
+    "olmo2",
+    "gemma2",
+    "gemma3_text",
+    "falcon",
+    "starcoder2",
+    "deepseek_v2",
+    "deepseek_v3",
+    "gpt_oss",
 ];
 
 impl Class {
@@ -110,8 +123,8 @@ impl Class {
         let kind = model.model_type.as_str();
         let norm = match kind {
             "gemma" | "gemma2" | "gemma3" | "gemma3_text" | "qwen3_next" => Norm::Gemma,
-            "olmo2" | "olmo3" | "gpt_oss" => Norm::RmsFp32Weight,
-            "falcon" | "starcoder2" | "mpt" | "gpt2" => Norm::LayerNorm,
+            "olmo2" | "olmo3" | "gpt_oss" => Norm::RmsWeightFp32,
+            "falcon" | "starcoder2" | "mpt" | "gpt2" => Norm::Fused,
             _ => Norm::Rms,
         };
         let placement = match kind {
@@ -141,7 +154,10 @@ impl Class {
             scaled_embedding: matches!(kind, "gemma" | "gemma2" | "gemma3" | "gemma3_text"),
             always_masked: kind == "falcon",
             returns_weights: kind == "falcon",
-            fp32_combine: !matches!(kind, "qwen3_moe" | "qwen2_moe" | "qwen3_next" | "gpt_oss" | "llama4" | "llama4_text"),
+            fp32_combine: !matches!(
+                kind,
+                "qwen3_moe" | "qwen2_moe" | "qwen3_next" | "gpt_oss" | "llama4" | "llama4_text"
+            ),
             fp32_router: matches!(kind, "deepseek_v2" | "deepseek_v3" | "kimi_k2" | "glm4_moe"),
             biased_experts: kind == "gpt_oss",
             dense_experts: matches!(kind, "llama4" | "llama4_text"),
@@ -151,7 +167,13 @@ impl Class {
                 "gemma2" | "gemma" => 3,
                 _ => 2,
             },
-            rope_tables: if rope == Rope::None { 0 } else if two_tables { 2 } else { 1 },
+            rope_tables: if rope == Rope::None {
+                0
+            } else if two_tables {
+                2
+            } else {
+                1
+            },
             traced: TRACED.contains(&kind),
         }
     }

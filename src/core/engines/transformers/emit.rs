@@ -81,7 +81,7 @@ impl Emit {
     pub(super) fn norm(&mut self, rows: u64, width: u64) -> Id {
         let all = rows.saturating_mul(width);
         match self.class.norm {
-            Norm::LayerNorm => {
+            Norm::Fused => {
                 let out = self.token("layer_norm", all);
                 let mean = self.token_f32("layer_norm", rows);
                 let rstd = self.token_f32("layer_norm", rows);
@@ -98,7 +98,7 @@ impl Emit {
                 self.free_all(&[scaled, variance]);
                 out
             }
-            Norm::RmsFp32Weight => {
+            Norm::RmsWeightFp32 => {
                 let (scaled, variance) = self.normalised(rows, all);
                 let weighted = self.token_f32("mul", all);
                 let out = if self.e == F32 { weighted } else { self.token("to(dtype)", all) };

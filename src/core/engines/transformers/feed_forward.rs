@@ -75,7 +75,9 @@ impl Emit {
             self.free(copy);
             softmax
         };
-        held.push(self.token_f32("topk", top_k));
+        let values = if self.class.fp32_combine { F32 } else { self.e };
+        let values = self.per_token(top_k.saturating_mul(values));
+        held.push(self.alloc("topk", values));
         let indices = self.per_token(top_k.saturating_mul(I64));
         held.push(self.alloc("topk", indices));
         self.free(softmax);

@@ -14,28 +14,42 @@ pub(super) struct Stored {
     pub(super) value: u64,
 }
 
+/// What decides lengths and masks: owned, so that a surface can outlive the model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lengths {
+    pub(super) attention: AttentionImpl,
+    pub(super) cache: CacheImpl,
+    pub(super) all_logits: bool,
+    pub(super) padded: bool,
+    /// sdpa gets a mask in every pass.
+    always_masked: bool,
+    /// Window of each slot; slot 0 has none.
+    pub(super) windows: [Option<u64>; SLOTS],
+}
+
 /// The fixed part of a job.
 #[derive(Clone, Debug)]
 pub(super) struct Layout<'a> {
     pub(super) model: &'a Model,
     pub(super) class: Class,
-    pub(super) attention: AttentionImpl,
-    pub(super) cache: CacheImpl,
-    pub(super) all_logits: bool,
-    pub(super) padded: bool,
+    pub(super) lengths: Lengths,
     /// Bytes of a cached element.
     pub(super) kv_element: u64,
-    /// Window of each slot; slot 0 has none.
-    pub(super) windows: [Option<u64>; SLOTS],
-    /// Which slots get a mask tensor in the phase being written.
+    /// Which slots get a mask tensor in the pass being written.
     pub(super) masked: [bool; SLOTS],
     /// q and k are normalised over their full width, not per head.
     pub(super) full_width_qk_norm: bool,
+    /// Latent attention caches the expanded heads (transformers 4).
+    pub(super) expanded_latent: bool,
+    /// Bytes of a weight restored to the model's dtype while its layer runs; 0 where nothing is quantised.
+    pub(super) dequantised: u64,
+    /// What rounding every weight up to a multiple of 512 bytes adds.
+    pub(super) rounding: u64,
     /// The old cache tensors of the layer being written.
     pub(super) old_of_current: Cell<Option<[Option<Id>; 2]>>,
 }
 
-/// A phase of generation.
+/// A forward pass of generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The whole prompt in one pass.
@@ -64,17 +78,24 @@ impl<'a> Layout<'a> {
             }
         }
         let class = Class::of(model);
-        Layout {
-            model,
-            class,
+        let lengths = Lengths {
             attention: attention(model, serve),
             cache: serve.cache,
             all_logits: serve.logits == LogitsKept::All,
             padded: serve.padding_mask,
-            kv_element: element,
+            always_masked: class.always_masked,
             windows,
+        };
+        Layout {
+            model,
+            class,
+            lengths,
+            kv_element: element,
             masked: [false; SLOTS],
             full_width_qk_norm: matches!(model.model_type.as_str(), "olmo2" | "olmo3" | "minimax_m2"),
+            expanded_latent: serve.engine_version.as_deref().is_some_and(|v| v.starts_with("4.")),
+            dequantised: 0,
+            rounding: 0,
             old_of_current: Cell::new(None),
         }
     }
@@ -82,7 +103,7 @@ impl<'a> Layout<'a> {
     /// The slot of an attention kind.
     pub(super) fn slot(&self, kind: &AttentionKind) -> u8 {
         let Some(window) = window(kind) else { return 0 };
-        let at = self.windows.iter().position(|w| *w == Some(window)).unwrap_or(SLOTS - 1);
+        let at = self.lengths.windows.iter().position(|w| *w == Some(window)).unwrap_or(SLOTS - 1);
         at as u8
     }
 
@@ -98,21 +119,29 @@ impl<'a> Layout<'a> {
             AttentionKind::Chunked { kv_heads, head_dim, .. } => {
                 Some(Stored { slot, key: kv_heads * head_dim, value: kv_heads * head_dim })
             }
+            AttentionKind::Mla { heads, qk_nope_head_dim, qk_rope_head_dim, v_head_dim, .. }
+                if self.expanded_latent =>
+            {
+                let key = heads * (qk_nope_head_dim + qk_rope_head_dim);
+                Some(Stored { slot, key, value: heads * v_head_dim })
+            }
             AttentionKind::Mla { kv_lora_rank, qk_rope_head_dim, .. } => {
                 Some(Stored { slot, key: kv_lora_rank, value: qk_rope_head_dim })
             }
             AttentionKind::Recurrent(_) | AttentionKind::None => None,
         }
     }
+}
 
-    /// Which slots get a mask tensor in `step`, with `prompt` tokens (and `past` in decode).
+impl Lengths {
+    /// Which slots get a mask tensor in `step`.
     pub(super) fn masks(&self, step: Step, prompt: u64) -> [bool; SLOTS] {
         let all = match self.attention {
             AttentionImpl::Flash => return [false; SLOTS],
             AttentionImpl::Eager => true,
             AttentionImpl::Sdpa => {
                 let static_decode = self.cache == CacheImpl::Static && step != Step::Prefill;
-                self.class.always_masked || self.padded || static_decode
+                self.always_masked || self.padded || static_decode
             }
         };
         let mut masked = [all; SLOTS];
@@ -140,14 +169,14 @@ impl<'a> Layout<'a> {
             if slot > 0 && window.is_none() {
                 continue;
             }
-            let (seen, old) = self.lengths(step, past, prompt, longest, *window);
+            let (seen, old) = self.seen(step, past, prompt, longest, *window);
             dims.slot(slot as u8, seen, old);
         }
         dims
     }
 
-    /// Tokens that a slot's attention sees and that its cache stored before the step.
-    fn lengths(&self, step: Step, past: u64, prompt: u64, longest: u64, window: Option<u64>) -> (u64, u64) {
+    /// Tokens that a slot's attention sees, and that its cache stored before the step.
+    fn seen(&self, step: Step, past: u64, prompt: u64, longest: u64, window: Option<u64>) -> (u64, u64) {
         if self.cache == CacheImpl::Static {
             let stored = window.map_or(longest, |w| w.min(longest));
             let whole = self.attention == AttentionImpl::Eager && prompt <= stored;

@@ -1,11 +1,36 @@
-//! transformers.
+//! Hugging Face transformers: no pool; the peak of a forward pass of its modelling code.
+//!
+//! `class` says what the class of a model does, `program` writes one pass with it on a `tape` (through
+//! `emit`, `attention`, `scores` and `feed_forward`), `layout` knows dtype, caches and lengths, and `ledger`
+//! and `surface` read the peaks off.
+
+mod attention;
+mod class;
+mod emit;
+mod feed_forward;
+mod layout;
+mod ledger;
+mod program;
+mod scores;
+mod surface;
+mod tape;
+
+pub use ledger::{CacheBytes, cache_bytes};
 
 use super::{Engine, EngineOption, Inputs, Surface};
 use crate::memory::Ledger;
-use crate::units::{Message, Problem};
+use crate::units::Problem;
 
 /// transformers.
 pub(super) struct Transformers;
+
+const OPTIONS: &[EngineOption] = &[
+    EngineOption { field: "attention", flag: "attn_implementation", default: "sdpa" },
+    EngineOption { field: "cache", flag: "cache_implementation", default: "dynamic" },
+    EngineOption { field: "logits", flag: "logits_to_keep", default: "last" },
+    EngineOption { field: "padding_mask", flag: "attention_mask", default: "false" },
+    EngineOption { field: "max_model_len", flag: "max_cache_len", default: "prompt + new tokens" },
+];
 
 impl Engine for Transformers {
     fn id(&self) -> &'static str {
@@ -15,12 +40,12 @@ impl Engine for Transformers {
         "transformers"
     }
     fn options(&self) -> &'static [EngineOption] {
-        &[]
+        OPTIONS
     }
-    fn ledger(&self, _: &Inputs<'_>) -> Result<Ledger, Problem> {
-        Err(Problem::new("job.serve.engine", Message::new("problem.engine_not_modelled")))
+    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+        ledger::ledger(inputs)
     }
-    fn surface(&self, _: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-        Err(Problem::new("job.serve.engine", Message::new("problem.engine_not_modelled")))
+    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
+        Ok(Box::new(surface::surface(inputs)?))
     }
 }

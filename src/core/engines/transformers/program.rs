@@ -53,12 +53,15 @@ impl Emit {
     fn inputs(&mut self, layout: &Layout<'_>) {
         self.tape.enter("embedding", None);
         let prompt = Size { dims: [Dim::B, Dim::P, Dim::One], coefficient: I64 };
-        for _ in 0..=u64::from(layout.padded) {
+        for _ in 0..=u64::from(layout.lengths.padded) {
             self.alloc("input_ids", prompt);
         }
         if self.decode {
             let size = self.per_token(I64);
             self.alloc("input_ids", size);
+        }
+        if layout.rounding > 0 {
+            self.alloc("rounding of weights", Emit::fixed(layout.rounding));
         }
         if self.class.buffers > 0 {
             let buffer = Block {
@@ -68,6 +71,9 @@ impl Emit {
                 op: "buffers",
             };
             self.tape.alloc(buffer);
+        }
+        if layout.dequantised > 0 {
+            self.alloc("dequantised weight", Emit::fixed(layout.dequantised));
         }
         let embedded = self.token("embedding", layout.model.hidden_size);
         if self.class.scaled_embedding {
@@ -79,9 +85,11 @@ impl Emit {
         self.tape.enter("masks", None);
         self.term = TermId::AttentionScores;
         for slot in 0..super::tape::SLOTS {
-            let used = layout.model.layers.iter().any(|l| {
-                layout.stored(&l.attention.kind).is_some_and(|s| usize::from(s.slot) == slot)
-            });
+            let used = layout
+                .model
+                .layers
+                .iter()
+                .any(|l| layout.stored(&l.attention.kind).is_some_and(|s| usize::from(s.slot) == slot));
             if used && layout.masked[slot] {
                 self.mask(layout, slot as u8);
             }
@@ -91,11 +99,14 @@ impl Emit {
         let table = self.rotary_bytes(layout);
         for _ in 0..self.class.rope_tables {
             let size = self.per_position(table);
-            self.alloc("cos, sin", size);
+            self.alloc("cos", size);
+            if self.class.rope != Rope::Complex {
+                self.alloc("sin", size);
+            }
         }
     }
 
-    /// Bytes per position of a table of cos and sin.
+    /// Bytes per position of a table of cos or of sin (or of both, as one complex number).
     fn rotary_bytes(&self, layout: &Layout<'_>) -> u64 {
         let width = layout.model.layers.iter().find_map(|l| match l.attention.kind {
             AttentionKind::Full { head_dim, .. }
@@ -106,10 +117,9 @@ impl Emit {
         });
         let width = width.unwrap_or(0);
         match self.class.rope {
-            Rope::HalfFp32 => 2 * width * F32,
-            Rope::Complex => width * F32,
-            Rope::Split if layout.model.attention_sinks => width * self.e,
-            _ => 2 * width * self.e,
+            Rope::HalfFp32 | Rope::Complex => width * F32,
+            Rope::Split if layout.model.attention_sinks => width / 2 * self.e,
+            _ => width * self.e,
         }
     }
 
@@ -119,7 +129,7 @@ impl Emit {
         let shared = Size { dims: [Dim::One, q, Dim::C(slot)], coefficient: 1 };
         let own = self.per_pair(slot, 1);
         let mut mask = None;
-        if layout.windows[usize::from(slot)].is_some() {
+        if layout.lengths.windows[usize::from(slot)].is_some() {
             let greater = self.alloc("gt", shared);
             let windowed = self.alloc("and", shared);
             self.free(greater);
@@ -131,12 +141,12 @@ impl Emit {
             whole = self.alloc("and", shared);
             self.free_all(&[causal, windowed]);
         }
-        if layout.padded {
+        if layout.lengths.padded {
             let padded = self.alloc("and(padding)", own);
             self.free(whole);
             whole = padded;
         }
-        if layout.attention == AttentionImpl::Eager {
+        if layout.lengths.attention == AttentionImpl::Eager {
             let additive = self.per_pair(slot, self.e);
             self.alloc("where", additive);
             self.free(whole);
@@ -150,32 +160,27 @@ impl Emit {
         let mut groups: Vec<(Stored, u64, u64)> = Vec::new();
         let mut own = None;
         for (i, layer) in layers.iter().enumerate() {
-            match layer.attention.kind {
-                AttentionKind::Recurrent(state) if i < at || self.decode => {
-                    self.recurrent_state(layout, state, 1);
-                }
-                _ => {}
+            if let AttentionKind::Recurrent(state) = layer.attention.kind
+                && (i < at || self.decode)
+            {
+                self.recurrent_state(layout, state, 1);
             }
             let Some(stored) = layout.stored(&layer.attention.kind) else { continue };
             if i == at {
                 own = Some(stored);
                 continue;
             }
-            let entry = match groups.iter().position(|(s, ..)| *s == stored) {
-                Some(found) => &mut groups[found],
-                None => {
-                    groups.push((stored, 0, 0));
-                    let last = groups.len() - 1;
-                    &mut groups[last]
-                }
-            };
-            if i < at { entry.1 += 1 } else { entry.2 += 1 }
+            let (before, after) = if i < at { (1, 0) } else { (0, 1) };
+            match groups.iter_mut().find(|(s, ..)| *s == stored) {
+                Some((_, b, a)) => (*b, *a) = (*b + before, *a + after),
+                None => groups.push((stored, before, after)),
+            }
         }
         layout.old_of_current.set(None);
-        if layout.cache == CacheImpl::None {
+        if layout.lengths.cache == CacheImpl::None {
             return;
         }
-        let dynamic = layout.cache != CacheImpl::Static;
+        let dynamic = layout.lengths.cache != CacheImpl::Static;
         let windowed: u64 = groups.iter().filter(|(s, ..)| s.slot > 0).map(|(_, a, b)| a + b).sum::<u64>()
             + u64::from(own.is_some_and(|s| s.slot > 0));
         if dynamic && windowed > 0 {
@@ -206,7 +211,10 @@ impl Emit {
         let state_e = state.state_dtype.map_or(e, DType::bytes);
         let tensors = [
             ("conv_state", state.conv_dim.saturating_mul(state.conv_kernel).saturating_mul(e)),
-            ("recurrent_state", state.state_heads.saturating_mul(state.state_per_head).saturating_mul(state_e)),
+            (
+                "recurrent_state",
+                state.state_heads.saturating_mul(state.state_per_head).saturating_mul(state_e),
+            ),
         ];
         for (op, coefficient) in tensors {
             if coefficient > 0 {
@@ -227,7 +235,7 @@ impl Emit {
         if index > 0 {
             self.token("layer_input", hidden);
         }
-        let eager = layout.attention == AttentionImpl::Eager;
+        let eager = layout.lengths.attention == AttentionImpl::Eager;
         if index > 0 && eager && self.class.returns_weights {
             self.previous_weights(layout, &layout.model.layers[index - 1]);
         }
@@ -323,7 +331,7 @@ impl Emit {
     /// Embedding, masks and tables end with the decoder; ids, buffers and caches stay.
     fn drop_inputs(&mut self) {
         self.tape.retain(|block| {
-            matches!(block.op, "input_ids" | "buffers")
+            matches!(block.op, "input_ids" | "buffers" | "rounding of weights")
                 || matches!(block.term, TermId::KvCache | TermId::RecurrentState)
         });
     }

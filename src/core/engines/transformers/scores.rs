@@ -30,6 +30,8 @@ pub(super) struct Call {
     pub(super) sinks: bool,
     /// q comes out of a concatenation, so the kernel's output must be made contiguous.
     pub(super) copies_output: bool,
+    /// v is a slice of a wider tensor, which a batched product must copy (latent attention).
+    pub(super) sliced_values: bool,
     /// Positions are padded (flash unpads).
     pub(super) padded: bool,
 }
@@ -46,14 +48,23 @@ impl Emit {
         Size { dims: [Dim::B, Dim::One, Dim::C(slot)], coefficient: width.saturating_mul(self.e) }
     }
 
-    /// K and V repeated to all query heads (`repeat_kv`), where they have fewer.
+    /// K and V repeated to all query heads (`repeat_kv`), where they have fewer. A single head is expanded
+    /// without a copy.
     fn repeated(&mut self, c: &Call) -> Vec<Id> {
-        if c.heads == c.kv_heads {
+        if c.heads == c.kv_heads || c.kv_heads == 1 {
             return Vec::new();
         }
         let k = self.seen(c.slot, c.heads.saturating_mul(c.head_dim));
         let v = self.seen(c.slot, c.heads.saturating_mul(c.v_head_dim));
         vec![self.alloc("repeat_kv", k), self.alloc("repeat_kv", v)]
+    }
+
+    /// The copy that a batched product makes of an operand it cannot view as one batch: only with several
+    /// sequences.
+    fn batched_copy(&mut self, c: &Call, head_dim: u64) -> Id {
+        let coefficient = c.heads.saturating_mul(head_dim).saturating_mul(self.e);
+        let size = Size { dims: [Dim::Many, Dim::One, Dim::C(c.slot)], coefficient };
+        self.alloc("bmm operand", size)
     }
 
     pub(super) fn attend(&mut self, which: AttentionImpl, c: &Call) -> Attended {
@@ -66,14 +77,16 @@ impl Emit {
 
     fn eager(&mut self, c: &Call) -> Attended {
         let Class { softmax, .. } = self.class;
-        // Falcon's matmul broadcasts its shared head instead.
-        let broadcast = softmax == Softmax::ModelDtypeHoldingScores;
-        let copies = if broadcast { Vec::new() } else { self.repeated(c) };
+        let holding = softmax == Softmax::ModelDtypeHoldingScores;
+        let shared = c.kv_heads == 1 && c.heads > 1;
+        let copies = self.repeated(c);
         let (model, f32) = (c.heads.saturating_mul(self.e), c.heads.saturating_mul(F32));
         let (model, f32) = (self.per_pair(c.slot, model), self.per_pair(c.slot, f32));
         self.term = TermId::AttentionScores;
+        let operand = shared.then(|| self.batched_copy(c, c.head_dim));
         let mut scores = self.alloc("bmm", model);
-        let weights = if broadcast {
+        self.free_all(operand.as_slice());
+        let weights = if holding {
             let masked = self.alloc("add", model);
             let weights = self.alloc("softmax", model);
             self.free_all(&[masked, scores]);
@@ -87,7 +100,9 @@ impl Emit {
             if c.sinks { self.with_sinks(c, scores, model) } else { self.softmax_f32(scores, model, f32) }
         };
         self.term = TermId::Activations;
+        let operand = (shared || c.sliced_values).then(|| self.batched_copy(c, c.v_head_dim));
         let product = self.token("bmm", c.heads.saturating_mul(c.v_head_dim));
+        self.free_all(operand.as_slice());
         let output = if self.decode {
             product
         } else {
@@ -149,10 +164,8 @@ impl Emit {
             let inverted = self.alloc("logical_not", inverted);
             self.free(inverted);
             let q = if self.decode { Dim::One } else { Dim::Q };
-            let pad = Size {
-                dims: [Dim::B, q, Dim::Pad(c.slot)],
-                coefficient: c.heads.saturating_mul(self.e),
-            };
+            let pad =
+                Size { dims: [Dim::B, q, Dim::Pad(c.slot)], coefficient: c.heads.saturating_mul(self.e) };
             masks.push(self.alloc("pad(mask)", pad));
             self.term = TermId::Activations;
         }

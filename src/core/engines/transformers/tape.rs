@@ -16,6 +16,8 @@ pub(super) enum Dim {
     N,
     /// Prompt tokens of each sequence, whatever the phase.
     P,
+    /// B where it exceeds 1, else 0.
+    Many,
     /// Tokens that attention of this slot sees.
     C(u8),
     /// Tokens stored by the cache layers of this slot before the pass.
@@ -26,7 +28,7 @@ pub(super) enum Dim {
 
 /// Attention slots: 0 keeps every token, 1 and 2 are the model's windows.
 pub(super) const SLOTS: usize = 3;
-const DIMS: usize = 5 + 3 * SLOTS;
+const DIMS: usize = 6 + 3 * SLOTS;
 
 impl Dim {
     const fn index(self) -> usize {
@@ -36,9 +38,10 @@ impl Dim {
             Dim::Q => 2,
             Dim::N => 3,
             Dim::P => 4,
-            Dim::C(s) => 5 + s as usize,
-            Dim::Old(s) => 5 + SLOTS + s as usize,
-            Dim::Pad(s) => 5 + 2 * SLOTS + s as usize,
+            Dim::Many => 5,
+            Dim::C(s) => 6 + s as usize,
+            Dim::Old(s) => 6 + SLOTS + s as usize,
+            Dim::Pad(s) => 6 + 2 * SLOTS + s as usize,
         }
     }
 }
@@ -55,6 +58,7 @@ impl Dims {
         all[Dim::Q.index()] = query;
         all[Dim::N.index()] = kept;
         all[Dim::P.index()] = prompt;
+        all[Dim::Many.index()] = if sequences > 1 { sequences } else { 0 };
         Dims(all)
     }
 
@@ -64,10 +68,6 @@ impl Dims {
         self.0[Dim::Old(s).index()] = old;
         let aligned = seen.is_multiple_of(8);
         self.0[Dim::Pad(s).index()] = if aligned { 0 } else { seen.saturating_add(8 - seen % 8) };
-    }
-
-    pub(super) fn get(&self, dim: Dim) -> u64 {
-        self.0[dim.index()]
     }
 }
 
@@ -206,6 +206,11 @@ impl Tape {
         self.members[stage.start as usize..stage.end as usize].iter().map(|&m| &self.blocks[m as usize])
     }
 
+    /// The blocks alive at the end that `keep` names, as a sum.
+    pub(super) fn last_sum(&self, keep: impl Fn(&Block) -> bool) -> Sum {
+        Sum::of(self.live.iter().map(|&l| &self.blocks[l as usize]).filter(|b| keep(b)))
+    }
+
     fn bytes_of(&self, stage: &Stage, at: &Dims) -> u64 {
         self.blocks_of(stage).fold(0, |sum: u64, b| sum.saturating_add(b.bytes(at)))
     }
@@ -232,7 +237,7 @@ impl Tape {
             .iter()
             .map(|stage| (self.bytes_of(stage, near), Sum::of(self.blocks_of(stage))))
             .collect();
-        sums.sort_by(|a, b| b.0.cmp(&a.0));
+        sums.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         let mut kept: Vec<Sum> = Vec::new();
         for (_, sum) in sums {
             if !kept.iter().any(|k| k.covers(&sum)) {

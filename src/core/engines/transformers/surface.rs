@@ -1,0 +1,120 @@
+//! The surface: the few sums that can be the peak, ready for many points.
+
+use super::layout::{Lengths, Step};
+use super::ledger::{Job, steps};
+use super::program::forward;
+use super::tape::{Dims, SLOTS, Sum};
+use crate::engines::{Inputs, Point, Surface};
+use crate::memory::context::{context_overhead, library_workspace};
+use crate::memory::{PhaseId, TermId};
+use crate::model::Model;
+use crate::units::{Bytes, Problem};
+
+/// Mask regimes: one bit for each slot with a window.
+const REGIMES: usize = 1 << (SLOTS - 1);
+
+/// Everything of a job but its load.
+pub(super) struct Load {
+    lengths: Lengths,
+    new_tokens: u64,
+    max_model_len: Option<u64>,
+    prefill: [Vec<Sum>; REGIMES],
+    decode: [Vec<Sum>; REGIMES],
+    kv: Sum,
+    /// Weights, context, workspace, neighbours.
+    fixed: u64,
+    fixed_high: u64,
+    /// High end of the transients over their point, in percent.
+    spread: u64,
+    total: u64,
+}
+
+fn regime(masked: [bool; SLOTS]) -> usize {
+    masked[1..].iter().enumerate().map(|(bit, m)| usize::from(*m) << bit).sum()
+}
+
+pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
+    let job = Job::new(inputs)?;
+    let model = job.model(inputs.model);
+    let weights = job.weights(inputs)?;
+    let arch = inputs.device.gpu.map(|g| g.arch);
+    let (context, workspace) = (context_overhead(arch), library_workspace(arch));
+    let measured = inputs.measured.non_torch_bytes;
+    let others = inputs.device.other_processes_bytes;
+    let add = |weights, context, workspace| {
+        Bytes::sum([weights, context, workspace, others].map(Bytes)).map(|b| b.0)
+    };
+    let lengths = job.layout(&model).lengths;
+    let tables = |decode| std::array::from_fn(|bits| sums(&job, &model, &lengths, bits, decode));
+    Ok(Load {
+        lengths,
+        new_tokens: inputs.serve.new_tokens,
+        max_model_len: inputs.serve.max_model_len,
+        prefill: tables(false),
+        decode: tables(true),
+        kv: cache(&job, &model, &lengths),
+        fixed: add(weights.bytes, measured.unwrap_or(context.point), workspace.point)?,
+        fixed_high: add(weights.high, measured.unwrap_or(context.high), workspace.high)?,
+        spread: job.spread(),
+        total: inputs.device.total_bytes,
+    })
+}
+
+/// A step of each kind for a regime that the lengths can reach; empty where they cannot.
+fn sums(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, decode: bool) -> Vec<Sum> {
+    let missing = |slot: usize| lengths.windows[slot].is_none() && bits >> (slot - 1) & 1 == 1;
+    let all = lengths.masks(if decode { FIRST } else { Step::Prefill }, 1);
+    if (1..SLOTS).any(|slot| missing(slot) && !all[slot]) {
+        return Vec::new();
+    }
+    let mut layout = job.layout(model);
+    layout.masked = all;
+    for slot in 1..SLOTS {
+        layout.masked[slot] = bits >> (slot - 1) & 1 == 1;
+    }
+    let step = if decode { FIRST } else { Step::Prefill };
+    let tape = forward(&layout, step, job.dtype);
+    let near = match step {
+        Step::Prefill => lengths.dims(step, 1, 1024, 2048),
+        Step::Decode { .. } => lengths.dims(Step::Decode { past: 1024, first: true }, 1, 1024, 2048),
+    };
+    tape.peaks(&near)
+}
+
+/// Any decode step: the tape of one is the tape of all.
+const FIRST: Step = Step::Decode { past: 1, first: true };
+
+/// What the caches hold after a decode step.
+fn cache(job: &Job<'_>, model: &Model, lengths: &Lengths) -> Sum {
+    let mut layout = job.layout(model);
+    layout.masked = lengths.masks(FIRST, 1);
+    let tape = forward(&layout, FIRST, job.dtype);
+    let held = |term| matches!(term, TermId::KvCache | TermId::RecurrentState);
+    tape.last_sum(|block| held(block.term))
+}
+
+impl Surface for Load {
+    fn at(&self, sequences: u64, tokens: u64) -> Point {
+        let prompt = tokens.saturating_sub(self.new_tokens).max(1);
+        let needed = prompt.saturating_add(self.new_tokens);
+        let longest = self.max_model_len.map_or(needed, |len| len.max(needed));
+        let mut transient = 0;
+        let mut last: Option<Dims> = None;
+        for (phase, step, prompt) in steps(&self.lengths, prompt, self.new_tokens).into_iter().flatten() {
+            let dims = self.lengths.dims(step, sequences, prompt, longest);
+            let bits = regime(self.lengths.masks(step, prompt));
+            let table = if step == Step::Prefill { &self.prefill[bits] } else { &self.decode[bits] };
+            for sum in table {
+                transient = transient.max(sum.bytes(&dims));
+            }
+            if phase == PhaseId::Decode || last.is_none() {
+                last = Some(dims);
+            }
+        }
+        let kv_bytes = last.map_or(0, |dims| self.kv.bytes(&dims));
+        let band = transient.saturating_sub(kv_bytes) / 100 * self.spread;
+        let peak_bytes = self.fixed.saturating_add(transient);
+        let high_bytes = self.fixed_high.saturating_add(transient).saturating_add(band);
+        Point { peak_bytes, high_bytes, kv_bytes, fits: peak_bytes <= self.total }
+    }
+}
