@@ -195,8 +195,8 @@ fn other_files_are_told_apart() {
         ),
         (
             json!({"architectures": ["LlamaForSequenceClassification"], "model_type": "llama"}),
-            "model.unsupported",
-            "qwen3",
+            "model.unsupported_class",
+            "LlamaForCausalLM",
         ),
         (json!({"model_type": "sam"}), "model.unsupported", "llama"),
     ] {
@@ -281,6 +281,15 @@ proptest! {
         if let Err(problem) = Model::from_config("x", &config) {
             prop_assert!(has(problem.message.id));
         }
+    }
+
+    #[test]
+    fn arbitrary_overrides_never_panic(which in 0..PRESETS.len(), overrides in any_json(), layers in any_json()) {
+        let mut map = overrides.as_object().cloned().unwrap_or_default();
+        map.insert("num_hidden_layers".to_owned(), layers);
+        let _ = PRESETS[which].model_with(&map);
+        let wrapped = json!({"text_config": map, "vision_config": overrides});
+        let _ = PRESETS[which].model_with(wrapped.as_object().unwrap());
     }
 
     #[test]

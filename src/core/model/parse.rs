@@ -102,7 +102,11 @@ fn find(fields: Fields<'_>) -> Result<(&'static Architecture, &str), Problem> {
         if let Some(row) = ARCHITECTURES.iter().find(|row| row.classes.contains(class)) {
             return Ok((row, class));
         }
-        return Err(unsupported("architectures", class, map_hint(fields)));
+        let of_type = ARCHITECTURES.iter().find(|row| Some(row.model_type) == model_type);
+        return Err(match of_type {
+            Some(row) => other_class(class, row),
+            None => unsupported("architectures", class, map_hint(fields)),
+        });
     }
     let Some(model_type) = model_type else {
         return Err(Problem::new("model.config.model_type", not_a_model(fields)));
@@ -155,6 +159,15 @@ fn unsupported(field: &str, given: &str, hint: &str) -> Problem {
     let accepted: Vec<_> = ARCHITECTURES.iter().map(|row| row.model_type).collect();
     let message = Message::new(id).with("given", given).with("accepted", accepted.join(", "));
     Problem::new(format!("model.config.{field}"), message)
+}
+
+/// A class with another head, or another copy of the code, of a model type that is supported.
+fn other_class(given: &str, row: &Architecture) -> Problem {
+    let message = Message::new("model.unsupported_class")
+        .with("given", given.chars().take(80).collect::<String>())
+        .with("model_type", row.model_type)
+        .with("accepted", row.classes.join(", "));
+    Problem::new("model.config.architectures", message)
 }
 
 /// Sums parameters and those active per token; every product is checked here.

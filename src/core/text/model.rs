@@ -35,6 +35,11 @@ pub(super) const ROWS: &[Row] = &[
         "不支持架构“{given}”，也不会猜测它的张量；支持的 model_type：{accepted}",
     ),
     (
+        "model.unsupported_class",
+        "architectures: \"{given}\" is not supported; of model_type \"{model_type}\" these are: {accepted}; if only the head differs, put one of them into architectures",
+        "architectures：不支持“{given}”；model_type “{model_type}”支持：{accepted}；如果只是输出头不同，可在 architectures 中改用其中之一",
+    ),
+    (
         "model.is_diffusers",
         "this is the config of a diffusers component (image or video generation); only language models are supported: give the config.json of one",
         "这是 diffusers 组件（图像或视频生成）的配置；仅支持语言模型：请提供语言模型的 config.json",
