@@ -135,6 +135,8 @@ fn sizes_out_of_range_name_the_field_what_was_given_and_what_is_accepted() {
         ("num_attention_heads", json!(0)),
         ("num_attention_heads", json!(8192)),
         ("num_key_value_heads", json!(7)),
+        ("num_key_value_heads", json!(0)),
+        ("head_dim", json!(0)),
         ("vocab_size", json!(true)),
         ("head_dim", json!("wide")),
         ("attention_bias", json!("yes")),

@@ -102,6 +102,19 @@ impl<'a> Fields<'a> {
         Ok(self.whole(names, 0, MAX_EXPERTS)?.unwrap_or(default))
     }
 
+    /// A count where a written `null` means "derive it" and a missing field means the default; never 0.
+    pub(crate) fn derivable(
+        &self,
+        names: &str,
+        max: u64,
+        default: Option<u64>,
+    ) -> Result<Option<u64>, Problem> {
+        match self.whole(names, 1, max)? {
+            None if !self.has(names) => Ok(default),
+            written => Ok(written),
+        }
+    }
+
     /// A size where a written `null` (and 0) means "none" and a missing field means the default.
     pub(crate) fn optional(
         &self,

@@ -1,6 +1,6 @@
 //! Parts that families share: attention, feed-forward, experts, embeddings, layer lists.
 
-use crate::model::fields::{Fields, MAX_SIZE};
+use crate::model::fields::{Fields, MAX_HEADS, MAX_SIZE};
 use crate::model::tensors::{Scope, Tensors};
 use crate::model::{Attention, AttentionKind, Layer, Mlp, MlpKind, Model, Sharding, TensorClass};
 use crate::units::Problem;
@@ -99,11 +99,11 @@ impl Gqa {
         head_dim: Option<u64>,
     ) -> Result<Gqa, Problem> {
         let heads = fields.heads("num_attention_heads", heads)?;
-        let kv_heads = match fields.optional("num_key_value_heads", 1 << 16, kv_heads)? {
+        let kv_heads = match fields.derivable("num_key_value_heads", MAX_HEADS, kv_heads)? {
             Some(n) => n,
             None => heads,
         };
-        let head_dim = match fields.optional("head_dim|attention_head_dim", 1 << 16, head_dim)? {
+        let head_dim = match fields.derivable("head_dim", MAX_HEADS, head_dim)? {
             Some(n) => n,
             None => hidden / heads,
         };
