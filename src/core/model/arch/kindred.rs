@@ -2,18 +2,14 @@
 
 use super::llama::{Defaults, LLAMA, MISTRAL, PRE_NORMS, Sizes};
 use super::moe::Routed;
-use super::parts::{
-    QkNorm, Root, dense, embedding, experts, gated, head, layer, layer_types, plain, router, window,
-};
+use super::parts::{QkNorm, Root, dense, experts, gated, layer, layer_types, router, window};
 use crate::model::fields::Fields;
-use crate::model::tensors::Tensors;
 use crate::model::{Attention, Mlp, Model, Sharding, TensorClass};
 use crate::units::Problem;
-use serde_json::Value;
 
 const ROOT: Root = Root::PLAIN;
 
-fn biased(f: Fields<'_>, defaults: &Defaults, bias: bool) -> Result<Sizes, Problem> {
+pub(crate) fn biased(f: Fields<'_>, defaults: &Defaults, bias: bool) -> Result<Sizes, Problem> {
     let mut s = Sizes::read(f, defaults)?;
     s.gqa.qkv_bias = f.flag("attention_bias", bias)?;
     s.gqa.out_bias = s.gqa.qkv_bias;
@@ -244,110 +240,6 @@ pub(crate) fn glm4(f: Fields<'_>) -> Result<Model, Problem> {
     let norms =
         ["input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm"];
     glm_of(f, &Defaults { model_type: "glm4", ..GLM }, &norms)
-}
-
-/// InternLM 2 as published with its own code: one fused projection, feed-forward matrices named w1 to w3.
-pub(crate) fn internlm2(f: Fields<'_>) -> Result<Model, Problem> {
-    let defaults = Defaults { model_type: "internlm2", vocab: 103_168, positions: 2048, ..LLAMA };
-    let mut s = Sizes::read(f, &defaults)?;
-    s.gqa = s.gqa.with_bias(f.flag("bias", true)?);
-    let mut t = Tensors::default();
-    embedding(&mut t, &ROOT.outside(), "tok_embeddings", s.vocab, s.hidden);
-    let attention = ROOT.all("attention.", s.layers);
-    s.gqa.fused(&mut t, &attention, "wqkv", s.hidden);
-    let wide = s.gqa.heads * s.gqa.head_dim;
-    t.linear(&attention, "wo", [s.hidden, wide], s.gqa.out_bias, TensorClass::AttentionOut, Sharding::Row);
-    let ff = ROOT.all("feed_forward.", s.layers);
-    t.linear(&ff, "w1", [s.intermediate, s.hidden], false, TensorClass::MlpGate, Sharding::Column);
-    t.linear(&ff, "w3", [s.intermediate, s.hidden], false, TensorClass::MlpUp, Sharding::Column);
-    t.linear(&ff, "w2", [s.hidden, s.intermediate], false, TensorClass::MlpDown, Sharding::Row);
-    for norm in ["attention_norm", "ffn_norm"] {
-        t.norm(&ROOT.all("", s.layers), norm, s.hidden, false);
-    }
-    t.norm(&ROOT.outside(), "norm", s.hidden, false);
-    head(&mut t, "output", s.vocab, s.hidden, s.tied, false);
-    let mut model = s.model();
-    model.layers = (0..s.layers).map(|_| layer(s.gqa.full(), dense(s.intermediate))).collect();
-    model.tensors = t.groups;
-    Ok(model)
-}
-
-/// Baichuan as published with its own code: a Llama with one fused projection; 13B has ALiBi, not rotary
-/// position.
-pub(crate) fn baichuan(f: Fields<'_>) -> Result<Model, Problem> {
-    let defaults = Defaults { model_type: "baichuan", vocab: 125_696, positions: 4096, ..LLAMA };
-    let s = Sizes::read(f, &defaults)?;
-    let attention = Attention { rope: s.hidden == 4096, ..s.gqa.full() };
-    let layers = (0..s.layers).map(|_| layer(attention, dense(s.intermediate))).collect();
-    Ok(s.assemble(ROOT, PRE_NORMS, layers, |t| {
-        let on = ROOT.all("self_attn.", s.layers);
-        s.gqa.fused(t, &on, "W_pack", s.hidden);
-        let wide = s.gqa.heads * s.gqa.head_dim;
-        t.linear(&on, "o_proj", [s.hidden, wide], false, TensorClass::AttentionOut, Sharding::Row);
-        gated(t, &ROOT.all("mlp.", s.layers), s.hidden, s.intermediate, false);
-    }))
-}
-
-const STABLELM: Defaults = Defaults {
-    model_type: "stablelm",
-    vocab: 50304,
-    hidden: 2560,
-    intermediate: 6912,
-    kv_heads: Some(32),
-    positions: 4096,
-    ..LLAMA
-};
-
-/// StableLM: LayerNorms; one of them where attention and feed-forward run in parallel.
-pub(crate) fn stablelm(f: Fields<'_>) -> Result<Model, Problem> {
-    let mut s = Sizes::read(f, &STABLELM)?;
-    s.gqa.head_dim = (s.hidden / s.gqa.heads).max(1);
-    s.gqa.qkv_bias = f.flag("use_qkv_bias", false)?;
-    if f.flag("qk_layernorm", false)? {
-        return Err(f.problem("qk_layernorm", &Value::Bool(true), "false"));
-    }
-    let norms: &[&str] = if f.flag("use_parallel_residual", false)? { &PRE_NORMS[..1] } else { PRE_NORMS };
-    Ok(layer_normed(&s, norms, true))
-}
-
-const NEMOTRON: Defaults = Defaults {
-    model_type: "nemotron",
-    vocab: 256_000,
-    hidden: 6144,
-    intermediate: 24576,
-    heads: 48,
-    positions: 4096,
-    ..LLAMA
-};
-
-/// Nemotron 3 and 4, Minitron: LayerNorms and a plain squared-ReLU feed-forward.
-pub(crate) fn nemotron(f: Fields<'_>) -> Result<Model, Problem> {
-    let mut s = biased(f, &NEMOTRON, false)?;
-    let bias = f.flag("mlp_bias", false)?;
-    if bias {
-        return Err(f.problem("mlp_bias", &Value::Bool(true), "false"));
-    }
-    s.tied = f.flag("tie_word_embeddings", false)?;
-    Ok(layer_normed(&s, PRE_NORMS, false))
-}
-
-/// A decoder whose norms carry biases, with a gated or a plain feed-forward.
-fn layer_normed(s: &Sizes, norms: &[&str], is_gated: bool) -> Model {
-    let mlp = Mlp { gated: is_gated, ..dense(s.intermediate) };
-    let layers = (0..s.layers).map(|_| layer(s.gqa.full(), mlp)).collect();
-    s.assemble(ROOT, &[], layers, |t| {
-        s.gqa.tensors(t, &ROOT.all("self_attn.", s.layers), s.hidden);
-        let ff = ROOT.all("mlp.", s.layers);
-        if is_gated {
-            gated(t, &ff, s.hidden, s.intermediate, false);
-        } else {
-            plain(t, &ff, ["up_proj", "down_proj"], s.hidden, s.intermediate, false);
-        }
-        for norm in norms {
-            t.norm(&ROOT.all("", s.layers), norm, s.hidden, true);
-        }
-        t.add(&ROOT.outside(), "norm.bias", &[s.hidden], TensorClass::Norm, Sharding::Replicated);
-    })
 }
 
 /// Hunyuan 0.5B to 7B: q and k norms under names of their own.

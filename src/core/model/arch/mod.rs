@@ -7,6 +7,7 @@ mod gpt;
 mod granite_hybrid;
 mod jamba;
 mod kindred;
+mod layer_normed;
 mod llama;
 mod llama4;
 mod mamba;
@@ -16,6 +17,7 @@ mod nemotron_h;
 mod parts;
 mod phi;
 mod post_norm;
+mod published;
 mod qwen3_next;
 mod qwen_vl;
 mod starcoder;
@@ -53,7 +55,7 @@ const fn row(
 
 /// Every supported architecture, sorted by `model_type`.
 pub const ARCHITECTURES: &[Architecture] = &[
-    row("baichuan", &["BaichuanForCausalLM", "BaiChuanForCausalLM"], kindred::baichuan),
+    row("baichuan", &["BaichuanForCausalLM", "BaiChuanForCausalLM"], published::baichuan),
     row("bloom", &["BloomForCausalLM"], gpt::bloom),
     row("cohere", &["CohereForCausalLM"], kindred::cohere),
     row("cohere2", &["Cohere2ForCausalLM"], kindred::cohere2),
@@ -78,7 +80,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("granitemoe", &["GraniteMoeForCausalLM"], kindred::granite_moe),
     row("granitemoehybrid", &["GraniteMoeHybridForCausalLM"], granite_hybrid::granite_hybrid),
     row("hunyuan_v1_dense", &["HunYuanDenseV1ForCausalLM"], kindred::hunyuan_dense),
-    row("internlm2", &["InternLM2ForCausalLM"], kindred::internlm2),
+    row("internlm2", &["InternLM2ForCausalLM"], published::internlm2),
     row("internlm3", &["InternLM3ForCausalLM"], llama::internlm3),
     row("jamba", &["JambaForCausalLM"], jamba::jamba),
     row("kimi_k2", &["DeepseekV3ForCausalLM"], deepseek::v3),
@@ -93,7 +95,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("mistral3", &["Mistral3ForConditionalGeneration"], wrappers::mistral3),
     row("mixtral", &["MixtralForCausalLM"], moe::mixtral),
     row("mpt", &["MptForCausalLM", "MPTForCausalLM"], falcon::mpt),
-    row("nemotron", &["NemotronForCausalLM"], kindred::nemotron),
+    row("nemotron", &["NemotronForCausalLM"], layer_normed::nemotron),
     row("nemotron_h", &["NemotronHForCausalLM"], nemotron_h::nemotron_h),
     row("olmo", &["OlmoForCausalLM"], kindred::olmo),
     row("olmo2", &["Olmo2ForCausalLM"], post_norm::olmo2),
@@ -116,7 +118,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     row("qwen3_vl_moe", &["Qwen3VLMoeForConditionalGeneration"], qwen_vl::qwen3_vl_moe),
     row("seed_oss", &["SeedOssForCausalLM"], kindred::seed_oss),
     row("smollm3", &["SmolLM3ForCausalLM"], kindred::smollm3),
-    row("stablelm", &["StableLmForCausalLM"], kindred::stablelm),
+    row("stablelm", &["StableLmForCausalLM"], layer_normed::stablelm),
     row("starcoder2", &["Starcoder2ForCausalLM"], starcoder::starcoder2),
     row("t5", &["T5ForConditionalGeneration"], t5::t5),
     row("whisper", &["WhisperForConditionalGeneration"], whisper::whisper),
