@@ -1,2 +1,17 @@
-//! The page.
-fn main() {}
+//! The OOM Ledger page. The only package that names leptos or web_sys; every figure comes from the core.
+
+mod address;
+mod answer;
+mod app;
+mod calculator;
+mod browser;
+mod form;
+mod pages;
+mod prefs;
+mod words;
+
+fn main() {
+    console_error_panic_hook::set_once();
+    browser::register_service_worker();
+    leptos::mount::mount_to_body(app::App);
+}

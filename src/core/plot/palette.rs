@@ -1,0 +1,73 @@
+//! The fixed colour of every term, after Okabe and Ito's colour-blind-safe set, extended by lightness for the
+//! rarer terms. The page, the charts and the tests take colours from here and nowhere else.
+
+use crate::memory::TermId;
+
+/// Red, green, blue.
+pub type Rgb = (u8, u8, u8);
+
+/// The colour of a term, in both themes: fills carry a hairline of the paper between them.
+pub const fn term(id: TermId) -> Rgb {
+    match id {
+        TermId::Weights => (0, 114, 178),
+        TermId::KvCache => (230, 159, 0),
+        TermId::RecurrentState => (178, 110, 0),
+        TermId::Activations | TermId::SavedActivations => (0, 158, 115),
+        TermId::AttentionScores => (102, 194, 165),
+        TermId::Logits | TermId::Loss => (204, 121, 167),
+        TermId::Sampling => (170, 70, 130),
+        TermId::Workspace | TermId::ZeroBuffers => (86, 180, 233),
+        TermId::CudaGraphs => (240, 228, 66),
+        TermId::ContextOverhead => (140, 140, 140),
+        TermId::Communication => (178, 190, 200),
+        TermId::DraftModel | TermId::Adapter => (0, 70, 120),
+        TermId::Encoder => (94, 60, 153),
+        TermId::LoadTransient | TermId::RecomputeTransient => (213, 94, 0),
+        TermId::Gradients => (213, 94, 0),
+        TermId::MasterWeights => (120, 180, 220),
+        TermId::OptimizerStates => (128, 85, 170),
+        TermId::OptimizerTransient => (190, 160, 215),
+        TermId::Fragmentation => (200, 60, 50),
+        TermId::OtherProcesses => (90, 75, 65),
+        TermId::DriverReserved => (110, 100, 100),
+        TermId::Unexplained => (60, 60, 60),
+    }
+}
+
+/// `#rrggbb` of a colour.
+pub fn hex((r, g, b): Rgb) -> String {
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+/// Colours of a chart's ground, ink, lines and verdicts; one set a theme, equal to the page's tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    /// Behind everything.
+    pub paper: Rgb,
+    /// Text and axes.
+    pub ink: Rgb,
+    /// Secondary text.
+    pub soft: Rgb,
+    /// Grid lines.
+    pub rule: Rgb,
+    /// Budget line and crossing point.
+    pub accent: Rgb,
+}
+
+/// Light theme.
+pub const LIGHT: Theme = Theme {
+    paper: (248, 246, 240),
+    ink: (22, 32, 42),
+    soft: (76, 89, 101),
+    rule: (207, 200, 184),
+    accent: (168, 50, 26),
+};
+
+/// Dark theme.
+pub const DARK: Theme = Theme {
+    paper: (17, 23, 29),
+    ink: (233, 228, 216),
+    soft: (169, 178, 186),
+    rule: (51, 64, 75),
+    accent: (255, 148, 120),
+};

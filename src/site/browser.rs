@@ -1,0 +1,113 @@
+//! The browser, in the few words the page needs. Nothing here fails loudly: a browser without storage or
+//! clipboard still shows the answer.
+
+use gloo::storage::{LocalStorage, Storage};
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+
+/// What was kept under `key`.
+pub fn kept(key: &str) -> Option<String> {
+    LocalStorage::get(format!("oom-ledger.{key}")).ok()
+}
+
+/// Keeps `value` under `key`; a browser that forbids storage forgets it.
+pub fn keep(key: &str, value: &str) {
+    let _ = LocalStorage::set(format!("oom-ledger.{key}"), value);
+}
+
+/// Sets an attribute of the root element.
+pub fn set_root(name: &str, value: &str) {
+    if let Some(root) = document().document_element() {
+        let _ = root.set_attribute(name, value);
+    }
+}
+
+/// Whether the browser's first language is Chinese.
+pub fn prefers_chinese() -> bool {
+    window().navigator().language().is_some_and(|tag| tag.to_ascii_lowercase().starts_with("zh"))
+}
+
+/// Whether the system wants dark, followed.
+pub fn system_dark() -> RwSignal<bool> {
+    let query = window().match_media("(prefers-color-scheme: dark)").ok().flatten();
+    let signal = RwSignal::new(query.as_ref().is_some_and(web_sys::MediaQueryList::matches));
+    if let Some(query) = query {
+        let follow = Closure::<dyn Fn(web_sys::MediaQueryListEvent)>::new(
+            move |event: web_sys::MediaQueryListEvent| signal.set(event.matches()),
+        );
+        query.set_onchange(Some(follow.as_ref().unchecked_ref()));
+        // Lives as long as the page.
+        follow.forget();
+    }
+    signal
+}
+
+/// Device pixels of one CSS pixel.
+pub fn device_pixel_ratio() -> f64 {
+    window().device_pixel_ratio().max(1.0)
+}
+
+/// The fragment of the address, without `#`.
+pub fn fragment() -> String {
+    window().location().hash().unwrap_or_default().trim_start_matches('#').to_owned()
+}
+
+/// Puts `fragment` into the address, as a new step of history or in place of this one.
+pub fn set_fragment(fragment: &str, new_step: bool) {
+    let Ok(history) = window().history() else { return };
+    let address = format!("#{fragment}");
+    let none = wasm_bindgen::JsValue::NULL;
+    let _ = if new_step {
+        history.push_state_with_url(&none, "", Some(&address))
+    } else {
+        history.replace_state_with_url(&none, "", Some(&address))
+    };
+}
+
+/// The whole address.
+pub fn address() -> String {
+    window().location().href().unwrap_or_default()
+}
+
+/// Calls `act` on every step through history and every edit of the fragment.
+pub fn on_address(act: impl Fn() + Clone + 'static) {
+    let other = act.clone();
+    let _ = window_event_listener(leptos::ev::popstate, move |_| act());
+    let _ = window_event_listener(leptos::ev::hashchange, move |_| other());
+}
+
+/// Puts `text` on the clipboard; `done` hears whether it got there.
+pub fn copy(text: &str, done: impl Fn(bool) + 'static) {
+    let clipboard = js_sys::Reflect::get(&window().navigator(), &"clipboard".into());
+    let usable = clipboard.is_ok_and(|c| !c.is_undefined() && !c.is_null());
+    if !usable {
+        done(false);
+        return;
+    }
+    let promise = window().navigator().clipboard().write_text(text);
+    leptos::task::spawn_local(async move {
+        done(wasm_bindgen_futures::JsFuture::from(promise).await.is_ok());
+    });
+}
+
+/// Lets the page work without a network after the first visit; a browser that has none of it goes without.
+pub fn register_service_worker() {
+    let navigator = window().navigator();
+    let there = js_sys::Reflect::has(&navigator, &"serviceWorker".into()).unwrap_or(false);
+    if there && window().is_secure_context() {
+        let registered = navigator.service_worker().register("service-worker.js");
+        leptos::task::spawn_local(async move {
+            let _ = wasm_bindgen_futures::JsFuture::from(registered).await;
+        });
+    }
+}
+
+/// Moves the focus to the element of that id.
+pub fn focus(id: &str) {
+    if let Some(element) = document().get_element_by_id(id)
+        && let Ok(element) = element.dyn_into::<web_sys::HtmlElement>()
+    {
+        let _ = element.focus();
+    }
+}

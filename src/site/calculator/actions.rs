@@ -1,0 +1,53 @@
+//! Copy as Markdown, copy the address, save the Scenario.
+
+use super::Shown;
+use crate::browser;
+use crate::prefs::Prefs;
+use crate::words::{now, t};
+use leptos::prelude::*;
+use oom_ledger_core::share::{permalink, report};
+
+/// The buttons, and what came of them.
+#[component]
+pub fn Actions() -> impl IntoView {
+    let shown = expect_context::<Shown>();
+    let prefs = expect_context::<Prefs>();
+    let said = RwSignal::new("");
+    // Where there is no clipboard the text is shown, selected, to be copied by hand.
+    let by_hand = RwSignal::new(None::<String>);
+    let copy = move |text: String| {
+        let kept = text.clone();
+        browser::copy(&text, move |ok| {
+            said.set(if ok { "site.copied" } else { "site.copy_by_hand" });
+            by_hand.set((!ok).then(|| kept.clone()));
+        });
+    };
+    let link = move || shown.get().map(|good| {
+        let address = browser::address();
+        let base = address.split('#').next().unwrap_or_default();
+        format!("{base}#calculator/{}", permalink::encode(&good.scenario))
+    });
+    view! {
+        <div class="actions">
+            <button type="button" data-testid="copy-markdown" on:click=move |_| {
+                if let (Some(good), Some(link)) = (shown.get(), link()) {
+                    copy(report::markdown(prefs.lang.get_untracked(), &good.scenario, &good.resolved, &good.estimate, Some(&link)));
+                }
+            }>{t("site.copy_markdown")}</button>
+            <button type="button" data-testid="copy-link" on:click=move |_| {
+                if let Some(link) = link() {
+                    copy(link);
+                }
+            }>{t("site.copy_link")}</button>
+            <button type="button" data-testid="copy-scenario" on:click=move |_| {
+                if let Some(good) = shown.get() {
+                    copy(serde_json::to_string_pretty(&good.scenario).unwrap_or_default());
+                }
+            }>{t("site.copy_scenario")}</button>
+            <span role="status">{move || if said.get().is_empty() { String::new() } else { now(said.get()) }}</span>
+            {move || by_hand.get().map(|text| view! {
+                <textarea readonly aria-label=t("site.copy_by_hand") prop:value=text></textarea>
+            })}
+        </div>
+    }
+}

@@ -1,0 +1,125 @@
+//! The engine and its options, under the engine's own names. Only options that matter for it are shown.
+
+use super::field::{Choice, Flag, Typed, Wrong, id_of};
+use crate::answer::Session;
+use crate::form::{self, Kind};
+use crate::words::{now, t};
+use leptos::prelude::*;
+use oom_ledger_core::engines::{ENGINES, EngineOption, engine};
+use oom_ledger_core::model::KvDType;
+
+const PATH: &str = "job.serve.engine";
+
+/// The choices of options that are chosen from a list; the first stands for the default.
+fn choices(field: &str) -> Option<Vec<(String, String)>> {
+    let same = |ids: &[&str]| ids.iter().map(|id| ((*id).to_owned(), (*id).to_owned())).collect();
+    Some(match field {
+        "kv_cache_dtype" => {
+            let mut all: Vec<(String, String)> = same(&["auto"]);
+            all.extend(kv_ids().iter().map(|id| ((*id).to_owned(), (*id).to_owned())));
+            all
+        }
+        "attention" => same(&["flash", "sdpa", "eager"]),
+        "logits" => same(&["last", "all"]),
+        "cache" => same(&["dynamic", "static", "sliding", "none"]),
+        _ => return None,
+    })
+}
+
+/// The part of the form.
+#[component]
+pub fn Engine() -> impl IntoView {
+    let session = expect_context::<Session>();
+    let chosen = Memo::new(move |_| session.form.with(|f| f.get(PATH).to_owned()));
+    let rows = ENGINES
+        .iter()
+        .map(|e| {
+            let (id, name, modelled) = (e.id(), e.name(), e.modelled());
+            view! {
+                <option value=id disabled=!modelled selected=move || chosen.get() == id>
+                    {move || if modelled { name.to_owned() } else { format!("{name} — {}", now("input.not_modelled")) }}
+                </option>
+            }
+        })
+        .collect_view();
+    view! {
+        <div class="field">
+            <label for=id_of(PATH)>{t("input.engine")}</label>
+            <select
+                id=id_of(PATH)
+                data-testid="engine-select"
+                prop:value=move || chosen.get()
+                on:change=move |event| session.set(PATH, &event_target_value(&event), true)
+            >
+                {rows}
+            </select>
+            <Wrong path=PATH/>
+        </div>
+        {move || {
+            let options = engine(&chosen.get()).map(|e| e.options()).unwrap_or_default();
+            options.iter().filter_map(one).collect_view()
+        }}
+    }
+}
+
+fn one(option: &EngineOption) -> Option<AnyView> {
+    let (path, _) = form::FIELDS.iter().find(|(p, _)| p.strip_prefix("job.serve.") == Some(option.field))?;
+    // The load has a place of its own.
+    if ["sequences", "prompt_tokens", "new_tokens", "engine"].contains(&option.field) {
+        return None;
+    }
+    let label = label_of(option.field);
+    let flag = if option.flag == option.field { "" } else { option.flag };
+    if let Some(options) = choices(option.field) {
+        let unset = if option.field == "kv_cache_dtype" { "auto" } else { "" };
+        return Some(view! { <Choice path label flag options unset/> }.into_any());
+    }
+    Some(match form::kind(path) {
+        Kind::Flag => view! { <Flag path label flag/> }.into_any(),
+        _ => view! { <Typed path label flag default=option.default/> }.into_any(),
+    })
+}
+
+/// Key of the label of an engine option.
+fn label_of(field: &str) -> &'static str {
+    const LABELS: &[(&str, &str)] = &[
+        ("engine_version", "option.engine_version"),
+        ("kv_cache_dtype", "option.kv_cache_dtype"),
+        ("block_size", "option.block_size"),
+        ("max_model_len", "option.max_model_len"),
+        ("gpu_memory_utilization", "option.gpu_memory_utilization"),
+        ("max_num_seqs", "option.max_num_seqs"),
+        ("max_num_batched_tokens", "option.max_num_batched_tokens"),
+        ("enforce_eager", "option.enforce_eager"),
+        ("num_speculative_tokens", "option.num_speculative_tokens"),
+        ("prefix_caching", "option.prefix_caching"),
+        ("attention", "option.attention"),
+        ("logits", "option.logits"),
+        ("cache", "option.cache"),
+        ("padding_mask", "option.padding_mask"),
+    ];
+    LABELS.iter().find(|(f, _)| *f == field).map_or("option.other", |(_, key)| key)
+}
+
+/// Figures from the person's own log, which replace modelled terms.
+#[component]
+pub fn Measured() -> impl IntoView {
+    let session = expect_context::<Session>();
+    let any = session.form.with_untracked(|f| {
+        form::FIELDS.iter().any(|(p, _)| p.starts_with("measured.") && !f.get(p).is_empty())
+    });
+    view! {
+        <details class="more" open=any>
+            <summary>{t("input.measured_summary")}</summary>
+            <Typed path="measured.weights_bytes" label="measured.weights" default="14.99 GiB"/>
+            <Typed path="measured.kv_available_bytes" label="measured.kv"/>
+            <Typed path="measured.activation_peak_bytes" label="measured.activation"/>
+            <Typed path="measured.non_torch_bytes" label="measured.non_torch"/>
+            <Typed path="measured.cuda_graph_bytes" label="measured.graphs"/>
+        </details>
+    }
+}
+
+fn kv_ids() -> Vec<&'static str> {
+    KvDType::ALL.iter().map(|d| d.id).collect()
+}

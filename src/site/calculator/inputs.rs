@@ -1,0 +1,76 @@
+//! The input half. On a phone it opens from a summary line, so that the answer comes first.
+
+use super::config::Config;
+use super::device::Device;
+use super::engine::{Engine, Measured};
+use super::field::{Choice, Typed};
+use super::model::ModelSearch;
+use crate::answer::Session;
+use crate::words::t;
+use leptos::prelude::*;
+use oom_ledger_core::model::Quantization;
+
+/// All inputs.
+#[component]
+pub fn Inputs() -> impl IntoView {
+    let session = expect_context::<Session>();
+    let dtypes = ["bf16", "fp16", "fp32"].map(|d| (d.to_owned(), d.to_owned())).to_vec();
+    view! {
+        <form class="inputs" aria-label=t("site.inputs") on:submit=|event| event.prevent_default()>
+            <fieldset>
+                <legend>{t("input.model")}</legend>
+                <ModelSearch/>
+                <Config/>
+                <div class="pair">
+                    <Choice path="weights.dtype" label="input.dtype" options=dtypes unset="bf16"/>
+                    <Choice path="weights.quantization" label="input.quantization" options=quantizations()/>
+                </div>
+            </fieldset>
+            <fieldset>
+                <legend>{t("input.device")}</legend>
+                <Device/>
+            </fieldset>
+            <fieldset>
+                <legend>{t("input.load")}</legend>
+                <div class="pair">
+                    <Typed path="job.serve.prompt_tokens" label="input.prompt_tokens" default="1024"/>
+                    <Typed path="job.serve.new_tokens" label="input.new_tokens" default="256"/>
+                </div>
+                <Typed path="job.serve.sequences" label="input.sequences" default="1"/>
+            </fieldset>
+            <fieldset>
+                <legend>{t("input.engine")}</legend>
+                <Engine/>
+            </fieldset>
+            <fieldset>
+                <legend>{t("input.parallel")}</legend>
+                <div class="pair">
+                    <Typed path="parallel.tensor" label="input.tensor" default="1"/>
+                    <Typed path="parallel.pipeline" label="input.pipeline" default="1"/>
+                </div>
+                <details class="more" open=move || session.form.with_untracked(|f| {
+                    ["parallel.data", "parallel.expert", "parallel.context"].iter().any(|p| !f.get(p).is_empty())
+                })>
+                    <summary>{t("input.more_parallel")}</summary>
+                    <div class="pair">
+                        <Typed path="parallel.data" label="input.data" default="1"/>
+                        <Typed path="parallel.expert" label="input.expert" default="1"/>
+                    </div>
+                    <Typed path="parallel.context" label="input.context" default="1"/>
+                </details>
+            </fieldset>
+            <fieldset>
+                <legend>{t("input.measured")}</legend>
+                <Measured/>
+            </fieldset>
+        </form>
+    }
+}
+
+fn quantizations() -> Vec<(String, String)> {
+    let gguf = ["Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_0", "Q3_K_M", "Q2_K"];
+    std::iter::once((String::new(), "input.no_quantization".to_owned()))
+        .chain(Quantization::NAMED.iter().map(|(id, _)| ((*id).to_owned(), (*id).to_owned())))
+        .chain(gguf.iter().map(|kind| (format!("gguf:{kind}"), format!("GGUF {kind}"))))
+        .collect()
+}

@@ -1,0 +1,114 @@
+//! The ledger: term, bytes, range, origin; the working opens under its row.
+
+use super::Shown;
+use super::bar::colour;
+use super::working::WorkingView;
+use crate::words::{now, t};
+use leptos::prelude::*;
+use oom_ledger_core::memory::{Term, TermId};
+use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
+use std::collections::BTreeSet;
+
+/// The table.
+#[component]
+pub fn LedgerTable() -> impl IntoView {
+    let shown = expect_context::<Shown>();
+    // Which rows are open outlives the answer, so that a figure can be watched while an input changes.
+    let open = RwSignal::new(BTreeSet::<TermId>::new());
+    view! {
+        <section>
+            <div class="scroll" tabindex="0" role="region" aria-label=t("site.ledger")>
+                <table class="ledger" data-testid="ledger-table">
+                    <caption>{t("site.ledger")}</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">{t("site.term")}</th>
+                            <th scope="col" class="num">{t("site.bytes")}</th>
+                            <th scope="col" class="num">{t("site.range")}</th>
+                            <th scope="col" class="wide">{t("site.residency")}</th>
+                            <th scope="col" class="wide">{t("site.origin")}</th>
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {move || shown.get().map(|good| {
+                            good.estimate.terms.iter().cloned().map(|term| row(term, open)).collect_view()
+                        })}
+                        {move || shown.get().map(|good| {
+                            let e = &good.estimate;
+                            view! {
+                                <tr class="total">
+                                    <td>{t("site.peak")}</td>
+                                    <td class="num" title=bytes_exact(Bytes(e.peak_bytes))>{bytes_human(Bytes(e.peak_bytes))}</td>
+                                    <td class="num">{range(e.peak_low, e.peak_high)}</td>
+                                    <td class="wide"></td>
+                                    <td class="wide"></td>
+                                </tr>
+                            }
+                        })}
+                    </tbody>
+                </table>
+            </div>
+        </section>
+    }
+}
+
+/// A range as text; one figure where the ends are the same.
+pub fn range(low: u64, high: u64) -> String {
+    if low == high {
+        "±0".to_owned()
+    } else {
+        format!("{} – {}", bytes_human(Bytes(low)), bytes_human(Bytes(high)))
+    }
+}
+
+fn row(term: Term, open: RwSignal<BTreeSet<TermId>>) -> AnyView {
+    let id = term.id;
+    let is_open = move || open.with(|o| o.contains(&id));
+    let turn = move || {
+        open.update(|o| {
+            if !o.remove(&id) {
+                o.insert(id);
+            }
+        });
+    };
+    let name = format!("term.{}", id.id());
+    let origin = format!("provenance.{}", term.provenance.id());
+    let residency = format!("residency.{}", term.residency.id());
+    let source = term.source;
+    let exact = bytes_exact(Bytes(term.bytes));
+    let human = bytes_human(Bytes(term.bytes));
+    let span = range(term.low, term.high);
+    let working = term.clone();
+    view! {
+        <tr class="term" data-testid=format!("ledger-row-{}", id.id()) on:click=move |_| turn()>
+            <td>
+                <button
+                    type="button"
+                    class="open"
+                    aria-expanded=move || if is_open() { "true" } else { "false" }
+                    aria-controls=format!("working-{}", id.id())
+                    on:click=move |event| {
+                        event.stop_propagation();
+                        turn();
+                    }
+                >
+                    <span class="swatch" style:background=colour(id)></span>
+                    {move || now(&name)}
+                </button>
+            </td>
+            <td class="num" title=exact.clone()>{human}</td>
+            <td class="num">{span}</td>
+            <td class="wide">{move || now(&residency)}</td>
+            <td class="wide">{move || now(&origin)}</td>
+        </tr>
+        {move || is_open().then(|| view! {
+            <tr class="working" id=format!("working-{}", id.id()) data-testid=format!("working-{}", id.id())>
+                <td colspan="5">
+                    <WorkingView term=working.clone()/>
+                    {(!source.is_empty()).then(|| view! { <p class="hint">{t("site.source")} ": " {source}</p> })}
+                </td>
+            </tr>
+        })}
+    }
+    .into_any()
+}

@@ -1,0 +1,203 @@
+//! What a person typed, field by field, exactly as typed. A form becomes a Scenario document by the paths of
+//! its fields; what does not parse is handed on as text, so that the core's own check names field and fault.
+
+use oom_ledger_core::share::Scenario;
+use oom_ledger_core::units::{Problem, parse_bytes, parse_count};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// How a field is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number.
+    Whole,
+    /// A byte count with a unit.
+    Bytes,
+    /// A ratio.
+    Real,
+    /// Text or a choice.
+    Text,
+    /// A tick box.
+    Flag,
+}
+
+/// Every field of the form by its path in the Scenario document.
+pub const FIELDS: &[(&str, Kind)] = &[
+    ("model.preset", Kind::Text),
+    ("device.preset", Kind::Text),
+    ("device.total_bytes", Kind::Bytes),
+    ("device.count", Kind::Whole),
+    ("device.other_processes_bytes", Kind::Bytes),
+    ("parallel.tensor", Kind::Whole),
+    ("parallel.pipeline", Kind::Whole),
+    ("parallel.data", Kind::Whole),
+    ("parallel.expert", Kind::Whole),
+    ("parallel.context", Kind::Whole),
+    ("weights.dtype", Kind::Text),
+    ("weights.quantization", Kind::Text),
+    ("job.serve.engine", Kind::Text),
+    ("job.serve.engine_version", Kind::Text),
+    ("job.serve.kv_cache_dtype", Kind::Text),
+    ("job.serve.block_size", Kind::Whole),
+    ("job.serve.max_model_len", Kind::Whole),
+    ("job.serve.gpu_memory_utilization", Kind::Real),
+    ("job.serve.max_num_seqs", Kind::Whole),
+    ("job.serve.max_num_batched_tokens", Kind::Whole),
+    ("job.serve.enforce_eager", Kind::Flag),
+    ("job.serve.num_speculative_tokens", Kind::Whole),
+    ("job.serve.prefix_caching", Kind::Flag),
+    ("job.serve.attention", Kind::Text),
+    ("job.serve.logits", Kind::Text),
+    ("job.serve.cache", Kind::Text),
+    ("job.serve.padding_mask", Kind::Flag),
+    ("job.serve.sequences", Kind::Whole),
+    ("job.serve.prompt_tokens", Kind::Whole),
+    ("job.serve.new_tokens", Kind::Whole),
+    ("measured.weights_bytes", Kind::Bytes),
+    ("measured.kv_available_bytes", Kind::Bytes),
+    ("measured.activation_peak_bytes", Kind::Bytes),
+    ("measured.non_torch_bytes", Kind::Bytes),
+    ("measured.cuda_graph_bytes", Kind::Bytes),
+];
+
+/// How the field at `path` is typed.
+pub fn kind(path: &str) -> Kind {
+    FIELDS.iter().find(|(p, _)| *p == path).map_or(Kind::Text, |(_, kind)| *kind)
+}
+
+/// The form.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Form {
+    values: BTreeMap<&'static str, String>,
+    /// A dropped or pasted config, as text; used in place of the preset.
+    pub config: Option<String>,
+    /// Whether the text of the config came with an address rather than from a person.
+    overrides: Option<Value>,
+}
+
+impl Form {
+    /// What people see first: the issue's own example.
+    pub fn first() -> Form {
+        let mut form = Form::default();
+        for (path, value) in [
+            ("model.preset", "llama-3.1-8b"),
+            ("device.preset", "h100-80gb"),
+            ("weights.dtype", "bf16"),
+            ("job.serve.engine", "vllm"),
+            ("job.serve.max_model_len", "8192"),
+            ("job.serve.prefix_caching", "true"),
+            ("job.serve.sequences", "16"),
+            ("job.serve.prompt_tokens", "1024"),
+            ("job.serve.new_tokens", "256"),
+        ] {
+            form.set(path, value);
+        }
+        form
+    }
+
+    /// What stands in the field, empty where nothing was typed.
+    pub fn get(&self, path: &str) -> &str {
+        self.values.get(path).map_or("", String::as_str)
+    }
+
+    /// Puts `value` into the field.
+    pub fn set(&mut self, path: &str, value: &str) {
+        if let Some((path, _)) = FIELDS.iter().find(|(p, _)| *p == path) {
+            self.values.insert(path, value.to_owned());
+        }
+    }
+
+    /// The Scenario document.
+    ///
+    /// Errors: one problem for each field at fault that can be told apart.
+    pub fn scenario(&self) -> Result<Scenario, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut root = Map::new();
+        insert(&mut root, "schema", 1.into());
+        for (path, kind) in FIELDS {
+            let typed = self.get(path).trim();
+            if typed.is_empty() || self.hidden(path) {
+                continue;
+            }
+            match read(path, typed, *kind) {
+                Ok(value) => insert(&mut root, path, value),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if let Some(text) = &self.config {
+            match oom_ledger_core::model::parse_json("model.config", text) {
+                Ok(config) => insert(&mut root, "model.config", config),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if let Some(overrides) = &self.overrides {
+            insert(&mut root, "model.overrides", overrides.clone());
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Scenario::from_json(Value::Object(root)).map_err(|problem| vec![problem])
+    }
+
+    // A preset beside a config or a typed size would contradict it: the typed one is what the person means.
+    fn hidden(&self, path: &str) -> bool {
+        match path {
+            "model.preset" => self.config.is_some(),
+            "device.preset" => !self.get("device.total_bytes").trim().is_empty(),
+            _ => false,
+        }
+    }
+
+    /// The form of a Scenario.
+    pub fn of(scenario: &Scenario) -> Form {
+        let document = serde_json::to_value(scenario).unwrap_or_default();
+        let mut form = Form::default();
+        for (path, _) in FIELDS {
+            let at = path.split('.').try_fold(&document, |value, name| value.get(name));
+            let text = match at {
+                None | Some(Value::Null) => continue,
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            form.set(path, &text);
+        }
+        let ones = ["device.count", "parallel.tensor", "parallel.pipeline", "parallel.data", "parallel.expert"];
+        for path in ones.into_iter().chain(["parallel.context"]) {
+            if form.get(path) == "1" {
+                form.set(path, "");
+            }
+        }
+        if let Some(config) = document.pointer("/model/config") {
+            form.config = serde_json::to_string_pretty(config).ok();
+        }
+        form.overrides = document.pointer("/model/overrides").cloned();
+        form
+    }
+}
+
+fn read(path: &str, typed: &str, kind: Kind) -> Result<Value, Problem> {
+    Ok(match kind {
+        Kind::Text => typed.into(),
+        Kind::Flag => (typed == "true").into(),
+        Kind::Whole => parse_count(path, typed)?.into(),
+        Kind::Bytes => parse_bytes(path, typed)?.0.into(),
+        Kind::Real => match typed.parse::<f64>() {
+            Ok(real) if real.is_finite() => real.into(),
+            _ => return Err(Problem::not_accepted(path, typed, "0 < x ≤ 1")),
+        },
+    })
+}
+
+fn insert(root: &mut Map<String, Value>, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => {
+            root.insert(path.to_owned(), value);
+        }
+        Some((head, rest)) => {
+            let inner = root.entry(head).or_insert_with(|| Value::Object(Map::new()));
+            if let Some(inner) = inner.as_object_mut() {
+                insert(inner, rest, value);
+            }
+        }
+    }
+}
