@@ -6,7 +6,7 @@ use crate::browser;
 use crate::form::Form;
 use crate::pages::PAGES;
 use leptos::prelude::*;
-use oom_ledger_core::share::permalink;
+use oom_ledger_core::share::Scenario;
 
 /// Where the person is.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl Address {
             address.page.set(crate::pages::page(page).id);
             if !link.is_empty() {
                 stands.set_value(link.to_owned());
-                match permalink::decode(link) {
+                match Scenario::from_permalink(link) {
                     Ok(scenario) => {
                         session.link.set(None);
                         session.form.set(Form::of(&scenario));
@@ -51,7 +51,7 @@ impl Address {
             if session.link.with_untracked(Option::is_some) {
                 return;
             }
-            let link = permalink::encode(&good.scenario);
+            let Ok(link) = good.scenario.permalink() else { return };
             let new_step = steps != steps_written.get_value();
             steps_written.set_value(steps);
             // The first answer stands under the bare address.
@@ -60,20 +60,10 @@ impl Address {
                 return;
             }
             if stands.get_value() != link {
-                let untouched = stands.get_value().is_empty() && !new_step
-                    && permalink::decode(&link).is_ok_and(|s| Form::of(&s) == Form::of(&first()));
-                if untouched {
-                    return;
-                }
                 browser::set_fragment(&format!("{}/{link}", PAGES[0].id), new_step);
                 stands.set_value(link);
             }
         });
         address
     }
-}
-
-fn first() -> oom_ledger_core::share::Scenario {
-    // The first form is a constant of this page, checked by its tests; a fault would show as an error on screen.
-    Form::first().scenario().unwrap_or_else(|_| unreachable!("the first form is a valid document"))
 }

@@ -8,6 +8,7 @@ mod browser;
 mod form;
 mod pages;
 mod prefs;
+mod report;
 mod words;
 
 fn main() {

@@ -5,7 +5,7 @@ use crate::browser;
 use crate::prefs::Prefs;
 use crate::words::{now, t};
 use leptos::prelude::*;
-use oom_ledger_core::share::{permalink, report};
+use crate::report;
 
 /// The buttons, and what came of them.
 #[component]
@@ -22,11 +22,12 @@ pub fn Actions() -> impl IntoView {
             by_hand.set((!ok).then(|| kept.clone()));
         });
     };
-    let link = move || shown.get().map(|good| {
+    let link = move || {
+        let link = shown.get()?.scenario.permalink().ok()?;
         let address = browser::address();
         let base = address.split('#').next().unwrap_or_default();
-        format!("{base}#calculator/{}", permalink::encode(&good.scenario))
-    });
+        Some(format!("{base}#calculator/{link}"))
+    };
     view! {
         <div class="actions">
             <button type="button" data-testid="copy-markdown" on:click=move |_| {

@@ -6,7 +6,7 @@ use crate::form::{self, Kind};
 use crate::words::{now, t};
 use leptos::prelude::*;
 use oom_ledger_core::engines::{ENGINES, EngineOption, engine};
-use oom_ledger_core::model::KvDType;
+use oom_ledger_core::memory::kv_cache::KV_DTYPES;
 
 const PATH: &str = "job.serve.engine";
 
@@ -121,5 +121,5 @@ pub fn Measured() -> impl IntoView {
 }
 
 fn kv_ids() -> Vec<&'static str> {
-    KvDType::ALL.iter().map(|d| d.id).collect()
+    KV_DTYPES.iter().map(|d| d.id).collect()
 }

@@ -62,6 +62,8 @@ pub fn ModelSearch() -> impl IntoView {
             event.prevent_default();
         }
     };
+    let select_all =
+        |event: leptos::ev::FocusEvent| event_target::<web_sys::HtmlInputElement>(&event).select();
     let shown = move || {
         typing.get().unwrap_or_else(|| {
             session.form.with(|f| {
@@ -89,7 +91,7 @@ pub fn ModelSearch() -> impl IntoView {
                     typing.set(Some(event_target_value(&event)));
                 }
                 on:keydown=keys
-                on:focus=move |event| event_target::<web_sys::HtmlInputElement>(&event).select()
+                on:focus=select_all
                 on:blur=move |_| typing.set(None)
             />
             <ul id="model-options" role="listbox" aria-label=t("input.model_search") hidden=move || !open()>

@@ -3,7 +3,7 @@
 use super::Shown;
 use crate::words::{now, say};
 use leptos::prelude::*;
-use oom_ledger_core::share::report;
+use crate::report;
 
 /// The sentence, the refusal if there is one, and what was asked.
 #[component]

@@ -3,7 +3,7 @@
 use crate::words::{now, t};
 use leptos::prelude::*;
 use oom_ledger_core::memory::Term;
-use oom_ledger_core::share::report;
+use crate::report;
 use oom_ledger_core::text;
 use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
 
