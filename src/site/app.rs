@@ -72,5 +72,6 @@ pub fn about() -> AnyView {
         .iter()
         .map(|(head, body)| view! { <section><h2>{t(head)}</h2><p>{t(body)}</p></section> })
         .collect_view();
-    view! { <main class="prose" id="answer" tabindex="-1"><h1>{t("page.about")}</h1>{parts}</main> }.into_any()
+    view! { <main class="prose" id="answer" tabindex="-1"><h1>{t("page.about")}</h1>{parts}</main> }
+        .into_any()
 }

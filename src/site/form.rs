@@ -161,7 +161,8 @@ impl Form {
             };
             form.set(path, &text);
         }
-        let ones = ["device.count", "parallel.tensor", "parallel.pipeline", "parallel.data", "parallel.expert"];
+        let ones =
+            ["device.count", "parallel.tensor", "parallel.pipeline", "parallel.data", "parallel.expert"];
         for path in ones.into_iter().chain(["parallel.context"]) {
             if form.get(path) == "1" {
                 form.set(path, "");

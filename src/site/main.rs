@@ -3,8 +3,8 @@
 mod address;
 mod answer;
 mod app;
-mod calculator;
 mod browser;
+mod calculator;
 mod form;
 mod pages;
 mod prefs;

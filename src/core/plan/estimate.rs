@@ -37,15 +37,6 @@ pub struct Estimate {
     pub warnings: Vec<Message>,
 }
 
-/// Largest value of one setting that fits, and what stops the next.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Limit {
-    /// The largest value that fits (0: not even one).
-    pub value: u64,
-    /// The term that grows into the limit, or the option that caps it.
-    pub stopped_by: Option<TermId>,
-}
-
 /// What fits at most, everything else as given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Limits {
@@ -65,8 +56,9 @@ pub struct Limits {
 ///
 /// Errors: what the engine does not accept, with the field.
 pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
+    let engine = engine(&inputs.serve.engine)?;
     let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings } =
-        engine(&inputs.serve.engine)?.ledger(inputs)?;
+        engine.ledger(inputs)?;
     let Range { low, high } = peak;
     // What the config left open concerns every figure below.
     let warnings = inputs.model.notes.iter().cloned().chain(warnings).collect();
@@ -80,7 +72,7 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
         device,
         parameters: inputs.model.parameters,
         kv,
-        limits: Limits::default(),
+        limits: super::limits(engine, inputs),
         verdict,
         refusal,
         warnings,

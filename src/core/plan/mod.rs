@@ -1,5 +1,9 @@
 //! Layer 4: the inverse questions. Largest context, batch and concurrency that fit; series for plots.
 
 mod estimate;
+mod limits;
+mod projection;
 
-pub use estimate::{Estimate, Limit, Limits, estimate};
+pub use estimate::{Estimate, Limits, estimate};
+pub use limits::{largest, limits};
+pub use projection::{Axis, Plane, Sample, Series, geometric, plane, series};

@@ -3,9 +3,9 @@
 use super::Shown;
 use crate::browser;
 use crate::prefs::Prefs;
+use crate::report;
 use crate::words::{now, t};
 use leptos::prelude::*;
-use crate::report;
 
 /// The buttons, and what came of them.
 #[component]

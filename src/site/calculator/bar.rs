@@ -34,7 +34,8 @@ pub fn Bar() -> impl IntoView {
         let pieces = terms
             .iter()
             .map(|term| {
-                let label = format!("{} {}", now(&format!("term.{}", term.id.id())), bytes_human(Bytes(term.bytes)));
+                let label =
+                    format!("{} {}", now(&format!("term.{}", term.id.id())), bytes_human(Bytes(term.bytes)));
                 view! {
                     <span
                         style:width=share(term.bytes)

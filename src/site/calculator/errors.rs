@@ -33,7 +33,8 @@ pub fn Errors() -> impl IntoView {
 }
 
 fn row(problem: Problem) -> AnyView {
-    let target = if problem.field.starts_with("model.config") || problem.field.starts_with("model.overrides") {
+    let target = if problem.field.starts_with("model.config") || problem.field.starts_with("model.overrides")
+    {
         Some("field-model-config".to_owned())
     } else {
         FIELDS.iter().any(|(path, _)| *path == problem.field).then(|| id_of(&problem.field))

@@ -51,7 +51,9 @@ pub fn ModelSearch() -> impl IntoView {
             "Home" if open() => active.set(0),
             "End" if open() && n > 0 => active.set(n - 1),
             "Enter" => {
-                if let Some(id) = hits.with(|h| h.as_ref().and_then(|h| h.get(active.get_untracked()).copied())) {
+                if let Some(id) =
+                    hits.with(|h| h.as_ref().and_then(|h| h.get(active.get_untracked()).copied()))
+                {
                     choose(id);
                 }
             }
@@ -66,9 +68,9 @@ pub fn ModelSearch() -> impl IntoView {
         |event: leptos::ev::FocusEvent| event_target::<web_sys::HtmlInputElement>(&event).select();
     let shown = move || {
         typing.get().unwrap_or_else(|| {
-            session.form.with(|f| {
-                if f.config.is_some() { now("input.own_config") } else { shown_name(f.get(PATH)) }
-            })
+            session
+                .form
+                .with(|f| if f.config.is_some() { now("input.own_config") } else { shown_name(f.get(PATH)) })
         })
     };
     view! {
@@ -114,7 +116,12 @@ pub fn ModelSearch() -> impl IntoView {
     }
 }
 
-fn option(i: usize, id: &'static str, active: RwSignal<usize>, choose: impl Fn(&'static str) + Copy + 'static) -> AnyView {
+fn option(
+    i: usize,
+    id: &'static str,
+    active: RwSignal<usize>,
+    choose: impl Fn(&'static str) + Copy + 'static,
+) -> AnyView {
     let row = preset(id);
     let parameters = row.map_or(0, |p| p.parameters);
     view! {

@@ -83,7 +83,11 @@ fn limits(limits: &Limits) -> Vec<AnyView> {
     ];
     rows.into_iter()
         .filter_map(|(field, key, value)| {
-            let stop = limits.stopped_by.iter().find(|(f, _)| *f == field).map(|(_, term)| format!("term.{}", term.id()));
+            let stop = limits
+                .stopped_by
+                .iter()
+                .find(|(f, _)| *f == field)
+                .map(|(_, term)| format!("term.{}", term.id()));
             value.map(|v| {
                 view! {
                     <tr>

@@ -1,9 +1,9 @@
 //! The answer in one sentence.
 
 use super::Shown;
+use crate::report;
 use crate::words::{now, say};
 use leptos::prelude::*;
-use crate::report;
 
 /// The sentence, the refusal if there is one, and what was asked.
 #[component]

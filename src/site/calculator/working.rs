@@ -1,9 +1,9 @@
 //! A working: the formula, the same with the person's numbers, every symbol, and the lines of a sum.
 
+use crate::report;
 use crate::words::{now, t};
 use leptos::prelude::*;
 use oom_ledger_core::memory::Term;
-use crate::report;
 use oom_ledger_core::text;
 use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
 
@@ -11,7 +11,8 @@ use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
 #[component]
 pub fn WorkingView(term: Term) -> impl IntoView {
     let working = &term.working;
-    let lines = report::formula_lines(working).into_iter().map(|line| view! { <p class="formula">{line}</p> });
+    let lines =
+        report::formula_lines(working).into_iter().map(|line| view! { <p class="formula">{line}</p> });
     let symbols = working
         .symbols
         .iter()
