@@ -3,4 +3,26 @@
 use super::Row;
 
 /// Key, English, Chinese.
-pub(super) const ROWS: &[Row] = &[];
+pub(super) const ROWS: &[Row] = &[
+    ("plan.tokens", "tokens", "token"),
+    ("plan.sequences", "sequences", "个序列"),
+    ("plan.served", "fits", "放得下"),
+    ("plan.not_served", "does not fit", "放不下"),
+    ("plan.most_here", "most sequences at these tokens:", "此长度下最多序列数："),
+    ("plan.empty", "nothing to show", "无内容可显示"),
+    (
+        "plan.summary_crossing",
+        "From {from} to {to} {axis} memory goes from {low} to {high}; the largest load that fits is {crossing} {axis}.",
+        "从 {from} 到 {to} {axis}，显存从 {low} 变为 {high}；最多放得下 {crossing} {axis}。",
+    ),
+    (
+        "plan.summary_all",
+        "From {from} to {to} {axis} memory goes from {low} to {high}; all of it fits.",
+        "从 {from} 到 {to} {axis}，显存从 {low} 变为 {high}；全部放得下。",
+    ),
+    (
+        "plan.summary_none",
+        "From {from} to {to} {axis} memory goes from {low} to {high}; none of it fits.",
+        "从 {from} 到 {to} {axis}，显存从 {low} 变为 {high}；全部放不下。",
+    ),
+];

@@ -1,0 +1,91 @@
+//! What a chart needs besides its data: colours, sizes in device pixels, and where it drew.
+
+use super::palette::Theme;
+
+/// Looks of a chart. Every size is multiplied by `ratio`, so that a chart is sharp on any screen.
+#[derive(Clone, Copy, Debug)]
+pub struct Look<'a> {
+    /// Colours.
+    pub theme: Theme,
+    /// Device pixels of one page pixel.
+    pub ratio: f64,
+    /// Font family.
+    pub font: &'a str,
+    /// Words on the chart.
+    pub words: Words<'a>,
+}
+
+/// Words on a chart, in the person's language.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    /// Under the horizontal axis.
+    pub x: &'a str,
+    /// Beside the vertical axis.
+    pub y: &'a str,
+    /// By the line of the device total.
+    pub device: &'a str,
+    /// By the line of the budget.
+    pub budget: &'a str,
+    /// By the crossing point or the frontier.
+    pub crossing: &'a str,
+    /// By the job's own point.
+    pub here: &'a str,
+}
+
+impl Look<'_> {
+    /// `size` page pixels in device pixels, at least one.
+    pub fn px(&self, size: f64) -> u32 {
+        (size * self.ratio).round().max(1.0) as u32
+    }
+
+    /// As [`Look::px`], signed.
+    pub fn at(&self, size: f64) -> i32 {
+        (size * self.ratio).round() as i32
+    }
+}
+
+/// The plotting area in device pixels: where values lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Left edge.
+    pub left: i32,
+    /// Right edge.
+    pub right: i32,
+    /// Upper edge.
+    pub top: i32,
+    /// Lower edge.
+    pub bottom: i32,
+}
+
+impl Frame {
+    /// How far right of the left edge `x` lies, 0 to 1; none outside.
+    pub fn across(&self, x: f64) -> Option<f64> {
+        let width = f64::from(self.right - self.left);
+        let share = (x - f64::from(self.left)) / width;
+        (width > 0.0 && (0.0..=1.0).contains(&share)).then_some(share)
+    }
+
+    /// How far above the lower edge `y` lies, 0 to 1; none outside.
+    pub fn up(&self, y: f64) -> Option<f64> {
+        let height = f64::from(self.bottom - self.top);
+        let share = (f64::from(self.bottom) - y) / height;
+        (height > 0.0 && (0.0..=1.0).contains(&share)).then_some(share)
+    }
+}
+
+/// A chart that could not be drawn, in the backend's words; for the console, never for the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotDrawn(pub String);
+
+impl std::fmt::Display for NotDrawn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the chart was not drawn: {}", self.0)
+    }
+}
+
+impl std::error::Error for NotDrawn {}
+
+/// Turns a backend's error into [`NotDrawn`].
+pub(super) fn failed<E: std::fmt::Debug>(error: E) -> NotDrawn {
+    NotDrawn(format!("{error:?}"))
+}
