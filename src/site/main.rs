@@ -13,6 +13,6 @@ mod words;
 
 fn main() {
     console_error_panic_hook::set_once();
-    browser::register_service_worker();
     leptos::mount::mount_to_body(app::App);
+    browser::register_service_worker();
 }
