@@ -17,11 +17,11 @@ struct Oracle {
 #[derive(Deserialize)]
 struct Row {
     model: String,
-    bytes_per_token_per_attn_layer: Option<f64>,
-    bytes_per_token_within_window: f64,
-    bytes_per_token_beyond_window: f64,
-    sliding_cap_bytes: f64,
-    linear_state_bytes_per_layer: Option<f64>,
+    bytes_per_token_per_attn_layer: Option<u64>,
+    bytes_per_token_within_window: u64,
+    bytes_per_token_beyond_window: u64,
+    sliding_cap_bytes: u64,
+    linear_state_bytes_per_layer: Option<u64>,
 }
 
 fn bf16() -> KvDType {
@@ -45,7 +45,7 @@ fn every_model_equals_the_caches_of_transformers() {
                 bytes *= heads / kv_heads;
             }
             if let (true, Some(each)) = (bytes > 0, row.bytes_per_token_per_attn_layer) {
-                assert_eq!(bytes as f64, each, "{}", row.model);
+                assert_eq!(bytes, each, "{}", row.model);
             }
             within += bytes;
             let far = tokens_kept(&kind, 1 << 40);
@@ -57,12 +57,12 @@ fn every_model_equals_the_caches_of_transformers() {
             if let (AttentionKind::Recurrent(state), Some(each)) = (kind, row.linear_state_bytes_per_layer) {
                 let of_state = state.state_dtype.unwrap_or(DType::Bf16).bytes();
                 let layout = StateLayout::transformers(state.conv_kernel, 2, of_state);
-                assert_eq!(state_bytes(&state, layout, 1).unwrap() as f64, each, "{}", row.model);
+                assert_eq!(state_bytes(&state, layout, 1).unwrap(), each, "{}", row.model);
             }
         }
-        assert_eq!(within as f64, row.bytes_per_token_within_window, "{}", row.model);
-        assert_eq!(beyond as f64, row.bytes_per_token_beyond_window, "{}", row.model);
-        assert_eq!(cap as f64, row.sliding_cap_bytes, "{}", row.model);
+        assert_eq!(within, row.bytes_per_token_within_window, "{}", row.model);
+        assert_eq!(beyond, row.bytes_per_token_beyond_window, "{}", row.model);
+        assert_eq!(cap, row.sliding_cap_bytes, "{}", row.model);
     }
 }
 

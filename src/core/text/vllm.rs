@@ -3,4 +3,115 @@
 use super::Row;
 
 /// Key, English, Chinese.
-pub(super) const ROWS: &[Row] = &[];
+pub(super) const ROWS: &[Row] = &[
+    (
+        "vllm.not_modelled",
+        "vLLM: the accounting of {what} is not modelled, and this tool does not guess",
+        "vLLM：尚未为 {what} 建模，本工具不做猜测",
+    ),
+    (
+        "vllm.refusal.free_memory",
+        "vLLM refuses to start: free memory on the device ({free} of {total}) is less than the desired utilization ({utilization}, {requested}). Lower gpu_memory_utilization or stop other processes.",
+        "vLLM 拒绝启动：设备空闲显存（{free}／{total}）少于所需利用率（{utilization}，{requested}）。请降低 gpu_memory_utilization 或停止其他进程。",
+    ),
+    (
+        "vllm.refusal.no_blocks",
+        "vLLM refuses to start: no available memory for the cache blocks. The budget is short by {short} before the first block of {block}. Raise gpu_memory_utilization, or lower max_num_seqs or max_num_batched_tokens, or spread the weights over more devices.",
+        "vLLM 拒绝启动：没有可用于缓存块的显存。在第一个 {block} 的块之前，预算还差 {short}。请提高 gpu_memory_utilization，或降低 max_num_seqs、max_num_batched_tokens，或把权重分到更多设备上。",
+    ),
+    (
+        "vllm.refusal.too_long",
+        "vLLM refuses to start: one request of max_model_len {max_model_len} needs {needed} of KV cache, more than the available {available}. The estimated maximum model length is {estimated}.",
+        "vLLM 拒绝启动：一个长度为 max_model_len {max_model_len} 的请求需要 {needed} 的 KV 缓存，超过可用的 {available}。估计的最大模型长度为 {estimated}。",
+    ),
+    (
+        "vllm.refusal.too_long_no_estimate",
+        "vLLM refuses to start: one request of max_model_len {max_model_len} needs {needed} of KV cache, more than the available {available}. This version does not say so, but up to {estimated} tokens would start.",
+        "vLLM 拒绝启动：一个长度为 max_model_len {max_model_len} 的请求需要 {needed} 的 KV 缓存，超过可用的 {available}。该版本不会提示，但长度不超过 {estimated} 时可以启动。",
+    ),
+    (
+        "vllm.refusal.too_long_v0",
+        "vLLM refuses to start: the model's max seq len ({max_model_len}) is larger than the maximum number of tokens that can be stored in KV cache ({tokens}). Lower max_model_len or raise gpu_memory_utilization.",
+        "vLLM 拒绝启动：模型的最大序列长度（{max_model_len}）大于 KV 缓存可存放的最大 token 数（{tokens}）。请降低 max_model_len 或提高 gpu_memory_utilization。",
+    ),
+    (
+        "vllm.refusal.state_blocks",
+        "vLLM refuses to start: max_num_seqs ({max_num_seqs}) exceeds the available state cache blocks ({blocks}); every sequence needs one. Lower max_num_seqs to {blocks} or less.",
+        "vLLM 拒绝启动：max_num_seqs（{max_num_seqs}）超过可用的状态缓存块数（{blocks}）；每个序列需要一块。请将 max_num_seqs 降到 {blocks} 或更小。",
+    ),
+    (
+        "vllm.version_assumed",
+        "engine_version \"{given}\" names no release: the rules of {taken} are taken",
+        "engine_version“{given}”不是发布版本：按 {taken} 的规则计算",
+    ),
+    (
+        "vllm.length_of_model",
+        "max_model_len is not set: vLLM takes the model's own maximum, {max_model_len} tokens",
+        "未设置 max_model_len：vLLM 采用模型自身的上限 {max_model_len} 个 token",
+    ),
+    (
+        "vllm.longer_than_model",
+        "max_model_len {max_model_len} exceeds what the config states ({of_model}): vLLM accepts it only with VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 or a rope_scaling that extends the range",
+        "max_model_len {max_model_len} 超过配置中的 {of_model}：只有设置 VLLM_ALLOW_LONG_MAX_MODEL_LEN=1，或配置了扩展范围的 rope_scaling 时，vLLM 才接受",
+    ),
+    (
+        "vllm.padding_layers",
+        "vLLM adds {layers} padding layers so that its KV cache groups have equal size; their share of the pool stays unused",
+        "vLLM 添加了 {layers} 个填充层以使各 KV 缓存组大小相同；它们占用的份额不会被使用",
+    ),
+    (
+        "vllm.state_pages",
+        "attention blocks grow to {tokens} tokens so that a page holds a recurrent state; the state's page is padded by {percent} %",
+        "注意力块扩大到 {tokens} 个 token，使一页能放下循环状态；状态页填充 {percent} %",
+    ),
+    (
+        "vllm.window_ignored",
+        "this version keeps every token also in sliding-window and chunked layers; later versions keep the window only",
+        "该版本在滑动窗口层和分块层中也保留全部 token；更新的版本只保留窗口",
+    ),
+    (
+        "vllm.draft_weights",
+        "the weights of the model's draft layers (MTP) are not part of the weights shown; their KV cache is counted",
+        "模型自带草稿层（MTP）的权重未计入所示权重；其 KV 缓存已计入",
+    ),
+    (
+        "vllm.draft_not_modelled",
+        "speculative tokens are set, but a draft model is not modelled: its weights and KV cache come on top",
+        "设置了投机 token，但未对草稿模型建模：其权重和 KV 缓存需另外计算",
+    ),
+    (
+        "vllm.graphs_outside",
+        "in this version CUDA graphs (about {bytes}) come on top of the budget",
+        "在该版本中，CUDA graph（约 {bytes}）不计入预算，需额外占用",
+    ),
+    (
+        "vllm.unexplained",
+        "the printed pool leaves {bytes} of the budget that no term explains: see the term \"unexplained\"",
+        "按日志给出的池大小，预算中还有 {bytes} 没有任何项目能解释：见“未解释”一项",
+    ),
+    (
+        "vllm.over_budget",
+        "weights and the printed pool exceed the budget by {bytes}: device total, utilization or weights do not belong to that log",
+        "权重与日志给出的池合计超出预算 {bytes}：设备总量、利用率或权重与该日志不符",
+    ),
+    (
+        "vllm.over_device",
+        "budget, context and CUDA graphs together exceed the device total ({total}) by {over}: expect an out-of-memory error while graphs are captured; lower gpu_memory_utilization",
+        "预算、上下文与 CUDA graph 合计超出设备总量（{total}）{over}：捕获 graph 时可能显存不足；请降低 gpu_memory_utilization",
+    ),
+    (
+        "vllm.request_too_long",
+        "requests of {tokens} tokens are refused: max_model_len is {max_model_len}",
+        "{tokens} 个 token 的请求会被拒绝：max_model_len 为 {max_model_len}",
+    ),
+    (
+        "vllm.more_than_max_num_seqs",
+        "{sequences} sequences at once exceed max_num_seqs {max_num_seqs}: the rest waits",
+        "同时 {sequences} 个序列超过 max_num_seqs {max_num_seqs}：其余需要等待",
+    ),
+    (
+        "vllm.load_waits",
+        "{sequences} sequences of {tokens} tokens need {blocks} blocks, the pool has {pool}: about {at_once} run at once, the rest waits or is preempted",
+        "{sequences} 个 {tokens} token 的序列需要 {blocks} 个块，池中有 {pool} 个：约 {at_once} 个可同时运行，其余等待或被抢占",
+    ),
+];

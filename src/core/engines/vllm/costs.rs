@@ -1,0 +1,134 @@
+//! The budget: what vLLM allows itself, what it subtracts, what is left for the pool.
+
+use super::graphs::graphs;
+use super::kv_groups::Layout;
+use super::profile::{Profile, Span};
+use super::settings::Settings;
+use crate::engines::Inputs;
+use crate::memory::Term;
+use crate::memory::context::{Observed, communication, context_overhead, non_torch_growth};
+use crate::memory::weights::{Layout as TensorLayout, weights};
+use crate::units::Problem;
+
+/// Everything that decides the size of the pool.
+#[derive(Clone, Debug)]
+pub(super) struct Costs {
+    pub(super) settings: Settings,
+    pub(super) layout: Layout,
+    pub(super) profile: Profile,
+    pub(super) total: u64,
+    /// total · u.
+    pub(super) requested: u64,
+    pub(super) weights: Span,
+    /// CUDA context: there before the engine looks.
+    pub(super) context: Span,
+    pub(super) others: u64,
+    /// Growth outside the allocator, communication included.
+    pub(super) non_torch: Span,
+    pub(super) graphs: Span,
+    /// The pool as printed, which then needs no modelling.
+    pub(super) pool: Option<u64>,
+}
+
+impl From<Observed> for Span {
+    fn from(o: Observed) -> Span {
+        Span { point: o.point, low: o.low, high: o.high }
+    }
+}
+
+impl Costs {
+    /// Costs of a job, and the row of the weights.
+    ///
+    /// Errors: settings, splits or schemes that cannot be used.
+    pub(super) fn new(inputs: &Inputs<'_>) -> Result<(Costs, Term), Problem> {
+        let settings = Settings::new(inputs)?;
+        let measured = inputs.measured;
+        let term = weights(
+            inputs.model,
+            inputs.weights,
+            inputs.parallel,
+            TensorLayout::Serving,
+            measured.weights_bytes,
+        )?;
+        let layout = Layout::new(inputs, &settings)?;
+        let arch = inputs.device.gpu.map(|g| g.arch);
+        let total = inputs.device.total_bytes;
+        let costs = Costs {
+            profile: Profile::new(inputs, &settings),
+            total,
+            requested: (total as f64 * settings.utilization) as u64,
+            weights: Span { point: term.bytes, low: term.low, high: term.high },
+            context: context_overhead(arch).into(),
+            others: inputs.device.other_processes_bytes,
+            non_torch: match measured.non_torch_bytes {
+                Some(bytes) => Span::exactly(bytes),
+                None => non_torch_growth(arch, world(inputs)).into(),
+            },
+            graphs: graphs(inputs, &settings),
+            pool: measured.kv_available_bytes,
+            layout,
+            settings,
+        };
+        Ok((costs, term))
+    }
+
+    /// Bytes left for the pool when started for requests of `len` tokens; negative where the budget is spent.
+    pub(super) fn available(&self, len: u64) -> i128 {
+        self.left(len, |s| s.point)
+    }
+
+    /// The same with every cost at the high end of its range.
+    pub(super) fn available_at_worst(&self, len: u64) -> i128 {
+        self.left(len, |s| s.high)
+    }
+
+    /// The same with every cost at the low end.
+    pub(super) fn available_at_best(&self, len: u64) -> i128 {
+        self.left(len, |s| s.low)
+    }
+
+    fn left(&self, len: u64, end: impl Fn(Span) -> u64) -> i128 {
+        if let Some(pool) = self.pool {
+            return i128::from(pool);
+        }
+        let version = self.settings.version;
+        let peak = end(self.profile.peak(self.settings.batched(len)));
+        let mut left = i128::from(self.requested);
+        for cost in [end(self.weights), peak, end(self.non_torch)] {
+            left -= i128::from(cost);
+        }
+        if version.graphs_in_budget() {
+            left -= i128::from(end(self.graphs));
+        }
+        if version.context_in_budget() {
+            left -= i128::from(end(self.context)) + i128::from(self.others);
+        }
+        left
+    }
+
+    /// Blocks in a pool of so many bytes.
+    pub(super) fn blocks(&self, available: i128) -> u64 {
+        u64::try_from(available / i128::from(self.layout.block_bytes)).unwrap_or(0)
+    }
+
+    /// Tokens that may be in flight at once when started for `len`.
+    pub(super) fn in_flight(&self, len: u64) -> u64 {
+        self.settings.batched(len).saturating_mul(self.settings.version.batches_in_flight())
+    }
+
+    /// Blocks that `sequences` requests of `tokens` each occupy in an engine started for `len`.
+    pub(super) fn load_blocks(&self, sequences: u64, tokens: u64, len: u64) -> u64 {
+        self.layout.blocks(tokens, self.in_flight(len)).saturating_mul(sequences)
+    }
+}
+
+/// Ranks that exchange data: the tensor-parallel group and the pipeline.
+pub(super) fn world(inputs: &Inputs<'_>) -> u64 {
+    inputs.parallel.tensor.saturating_mul(inputs.parallel.pipeline)
+}
+
+/// Communication's share of the growth, where it is modelled.
+pub(super) fn communication_of(inputs: &Inputs<'_>) -> Option<Observed> {
+    let observed = communication(world(inputs));
+    (inputs.measured.non_torch_bytes.is_none() && observed.point > 0).then_some(observed)
+}

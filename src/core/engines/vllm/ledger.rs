@@ -1,0 +1,243 @@
+//! The ledger of the fullest rank.
+
+use super::costs::Costs;
+use super::kv_groups::Need;
+use super::refusal::{refusal, refuses_at_worst};
+use super::rows;
+use crate::engines::Inputs;
+use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, PhaseId, Range, Term, TermId, Verdict, sum};
+use crate::units::{Bytes, Message, Problem};
+
+/// The ledger of a job.
+///
+/// Errors: as [`Costs::new`].
+pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+    let (costs, weights) = Costs::new(inputs)?;
+    answer(inputs, &costs, weights)
+}
+
+/// The ledger from costs already resolved.
+pub(super) fn answer(inputs: &Inputs<'_>, costs: &Costs, weights: Term) -> Result<Ledger, Problem> {
+    let len = costs.settings.max_len;
+    let available = costs.available(len);
+    let close = Closing::new(costs, len);
+    let mut terms = vec![Term { phases: rows::SERVING.to_vec(), ..weights }];
+    terms.extend(rows::pool(inputs, costs, available));
+    terms.extend(rows::profile(inputs, costs, close.cap));
+    terms.extend(rows::cuda_graphs(inputs, costs));
+    terms.extend(rows::around(inputs, costs));
+    if close.spare > 0 {
+        terms.push(rows::unexplained(costs, close.spare));
+    }
+    sum(&terms)?;
+    let phases: Vec<Phase> = rows::SERVING.iter().map(|id| phase(*id, &terms)).collect();
+    let peak_bytes = phases.iter().map(|p| p.peak_bytes).max().unwrap_or(0);
+    let peak = peak_range(costs, peak_bytes, &terms, available > 0);
+    let refusal = refusal(costs, len);
+    let mut warnings = warnings(inputs, costs, &close);
+    let load = Load::new(inputs, costs, available);
+    let over_device = peak_bytes > costs.total;
+    warnings.extend(load.warning(inputs, costs));
+    if over_device {
+        let over = Message::new("vllm.over_device").with("over", Bytes(peak_bytes - costs.total));
+        warnings.push(over.with("total", Bytes(costs.total)));
+    }
+    // A printed pool proves that the engine did start: then rules of thumb alone refuse nothing.
+    let impossible = over_device && costs.pool.is_none();
+    let verdict = if refusal.is_some() || impossible || !load.fits {
+        Verdict::DoesNotFit
+    } else if refuses_at_worst(costs, len) || peak.high > costs.total || !load.fits_at_worst {
+        Verdict::Tight
+    } else {
+        Verdict::Fits
+    };
+    let device = DeviceBudget { total_bytes: costs.total, budget_bytes: costs.requested };
+    let kv = Some(summary(costs, available));
+    Ok(Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings })
+}
+
+/// How the rows close against a printed pool.
+struct Closing {
+    /// Budget that neither a row nor the pool explains.
+    spare: u64,
+    /// What the pool leaves for the profile run, where the rules say more.
+    cap: Option<u64>,
+    /// Weights and pool alone exceed the budget by this.
+    over: u64,
+}
+
+impl Closing {
+    fn new(costs: &Costs, len: u64) -> Closing {
+        let mut close = Closing { spare: 0, cap: None, over: 0 };
+        let Some(pool) = costs.pool else { return close };
+        let peak = costs.profile.peak(costs.settings.batched(len)).point;
+        let modelled = Costs { pool: None, ..costs.clone() }.available(len);
+        let spare = modelled - i128::from(pool);
+        let positive = |n: i128| u64::try_from(n).unwrap_or(0);
+        if spare >= 0 {
+            close.spare = positive(spare);
+        } else {
+            let left = i128::from(peak) + spare;
+            close.cap = Some(positive(left));
+            close.over = positive(-left);
+        }
+        close
+    }
+}
+
+fn phase(id: PhaseId, terms: &[Term]) -> Phase {
+    let alive = || terms.iter().filter(|t| t.phases.contains(&id));
+    let allocator = |t: &&Term| {
+        matches!(
+            t.id,
+            TermId::Weights
+                | TermId::KvCache
+                | TermId::RecurrentState
+                | TermId::Activations
+                | TermId::Sampling
+                | TermId::Encoder
+        )
+    };
+    Phase {
+        id,
+        peak_bytes: alive().map(|t| t.bytes).sum(),
+        allocated_bytes: alive().filter(allocator).map(|t| t.bytes).sum(),
+    }
+}
+
+/// Range of the peak. With a pool, what one term inside the budget takes more the pool gets less: only what lies
+/// outside the budget moves the peak.
+fn peak_range(costs: &Costs, peak: u64, terms: &[Term], has_pool: bool) -> Range {
+    let version = costs.settings.version;
+    let moves = |t: &&Term| match t.id {
+        TermId::ContextOverhead => !has_pool || !version.context_in_budget(),
+        TermId::CudaGraphs => has_pool && !version.graphs_in_budget(),
+        TermId::Unexplained => true,
+        TermId::KvCache | TermId::RecurrentState => false,
+        TermId::Sampling | TermId::Activations | TermId::Encoder => {
+            !has_pool && t.phases.contains(&PhaseId::Warmup)
+        }
+        _ => !has_pool,
+    };
+    let low: u64 = terms.iter().filter(moves).map(|t| t.bytes.saturating_sub(t.low)).sum();
+    let high: u64 = terms.iter().filter(moves).map(|t| t.high.saturating_sub(t.bytes)).sum();
+    Range { low: peak.saturating_sub(low), high: peak.saturating_add(high) }
+}
+
+/// The asked sequences against the pool.
+struct Load {
+    blocks: u64,
+    fits: bool,
+    fits_at_worst: bool,
+    tokens: u64,
+    pool: u64,
+}
+
+impl Load {
+    fn new(inputs: &Inputs<'_>, costs: &Costs, available: i128) -> Load {
+        let (serve, len) = (inputs.serve, costs.settings.max_len);
+        let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
+        let blocks = costs.load_blocks(serve.sequences, tokens, len);
+        let pool = costs.blocks(available);
+        let seats = serve.sequences <= costs.settings.max_seqs;
+        Load {
+            blocks,
+            fits: blocks <= pool && tokens <= len && seats,
+            fits_at_worst: blocks <= costs.blocks(costs.available_at_worst(len)),
+            tokens,
+            pool,
+        }
+    }
+
+    fn warning(&self, inputs: &Inputs<'_>, costs: &Costs) -> Option<Message> {
+        let (serve, len) = (inputs.serve, costs.settings.max_len);
+        if self.tokens > len {
+            let message = Message::new("vllm.request_too_long").with("tokens", self.tokens);
+            return Some(message.with("max_model_len", len));
+        }
+        if serve.sequences > costs.settings.max_seqs {
+            let message = Message::new("vllm.more_than_max_num_seqs").with("sequences", serve.sequences);
+            return Some(message.with("max_num_seqs", costs.settings.max_seqs));
+        }
+        (self.blocks > self.pool).then(|| {
+            let each = costs.load_blocks(1, self.tokens, len).max(1);
+            Message::new("vllm.load_waits")
+                .with("sequences", serve.sequences)
+                .with("tokens", self.tokens)
+                .with("blocks", self.blocks)
+                .with("pool", self.pool)
+                .with("at_once", self.pool / each)
+        })
+    }
+}
+
+/// The pool in the engine's own figures.
+fn summary(costs: &Costs, available: i128) -> KvSummary {
+    let (s, layout) = (&costs.settings, &costs.layout);
+    let blocks = costs.blocks(available);
+    let len = s.max_len;
+    let groups = layout.groups.len() as u64;
+    let smallest = layout.groups.iter().map(|g| g.block).min().unwrap_or(layout.block_tokens);
+    let pooled = (blocks / groups.max(1)).saturating_mul(smallest).saturating_mul(layout.ranks);
+    let per_request = layout.blocks(len, costs.in_flight(len)).max(1);
+    let max_concurrency = if s.version.concurrency_by_blocks() || groups > 1 {
+        blocks as f64 / per_request as f64
+    } else {
+        pooled as f64 / len as f64
+    };
+    let by_concurrency = (max_concurrency * len as f64) as u64;
+    let growing = layout.groups.iter().filter(|g| g.need == Need::All);
+    let per_token: f64 = growing.map(|g| layout.block_bytes as f64 / (g.block * layout.ranks) as f64).sum();
+    let bytes_per_token =
+        if per_token > 0.0 { per_token } else { layout.block_bytes as f64 / layout.block_tokens as f64 };
+    KvSummary {
+        bytes_per_token,
+        block_tokens: layout.block_tokens,
+        block_bytes: layout.block_bytes,
+        blocks,
+        tokens: if groups > 1 { by_concurrency } else { pooled },
+        token_line: if s.version.line_is_concurrency() { by_concurrency } else { pooled },
+        max_concurrency,
+    }
+}
+
+fn warnings(inputs: &Inputs<'_>, costs: &Costs, close: &Closing) -> Vec<Message> {
+    let (s, layout, model) = (&costs.settings, &costs.layout, inputs.model);
+    let mut out = Vec::new();
+    out.extend(crate::memory::weights::effective_quantization(model, inputs.weights).note);
+    if s.version.assumed {
+        let given = inputs.serve.engine_version.as_deref().unwrap_or("null");
+        out.push(Message::new("vllm.version_assumed").with("given", given).with("taken", "0.29"));
+    }
+    if !s.explicit_len {
+        out.push(Message::new("vllm.length_of_model").with("max_model_len", s.max_len));
+    } else if model.max_position_embeddings > 0 && s.max_len > model.max_position_embeddings {
+        let message = Message::new("vllm.longer_than_model").with("max_model_len", s.max_len);
+        out.push(message.with("of_model", model.max_position_embeddings));
+    }
+    if layout.padding_layers > 0 {
+        out.push(Message::new("vllm.padding_layers").with("layers", layout.padding_layers));
+    }
+    if let Some((page, state)) = layout.padded_state {
+        let percent = (page - state) as f64 / state as f64 * 100.0;
+        let message = Message::new("vllm.state_pages").with("tokens", layout.block_tokens);
+        out.push(message.with("percent", (percent * 100.0).round() / 100.0));
+    }
+    if layout.window_ignored {
+        out.push(Message::new("vllm.window_ignored"));
+    }
+    if s.speculative > 0 {
+        let id = if model.mtp_layers > 0 { "vllm.draft_weights" } else { "vllm.draft_not_modelled" };
+        out.push(Message::new(id));
+    }
+    if !s.version.graphs_in_budget() && costs.graphs.point > 0 {
+        out.push(Message::new("vllm.graphs_outside").with("bytes", Bytes(costs.graphs.point)));
+    }
+    if close.spare > 0 {
+        out.push(Message::new("vllm.unexplained").with("bytes", Bytes(close.spare)));
+    }
+    if close.over > 0 {
+        out.push(Message::new("vllm.over_budget").with("bytes", Bytes(close.over)));
+    }
+    out
+}

@@ -1,0 +1,60 @@
+//! vLLM: what its workers take from a device, by version. V1 from 0.8, V0 before.
+//!
+//! A share of device total is the budget. A profile run finds the activation peak; the rest of the budget becomes
+//! the KV pool, in blocks shared by groups of layers. Files: `version` (which rules), `settings` (defaults),
+//! `profile`, `graphs`, `costs` (what is subtracted), `kv_groups` (blocks), `refusal`, `rows` and `ledger` (the
+//! answer), `surface` (the answer at many points).
+
+mod costs;
+mod graphs;
+mod kv_groups;
+mod ledger;
+mod profile;
+mod refusal;
+mod rows;
+mod settings;
+mod surface;
+mod version;
+
+use super::{Engine, EngineOption, Inputs, Surface};
+use crate::memory::Ledger;
+use crate::units::Problem;
+
+/// vLLM.
+pub(super) struct Vllm;
+
+/// Options that matter, with their defaults in the newest version.
+const OPTIONS: &[EngineOption] = &[
+    option("max_model_len", "--max-model-len", "the model's own"),
+    option("gpu_memory_utilization", "--gpu-memory-utilization", "0.92 (0.9 before 0.22)"),
+    option("kv_cache_dtype", "--kv-cache-dtype", "auto"),
+    option("block_size", "--block-size", "16 (64 for latent kernels)"),
+    option("max_num_seqs", "--max-num-seqs", "1024 from 70 GiB, else 256"),
+    option("max_num_batched_tokens", "--max-num-batched-tokens", "8192 from 70 GiB, else 2048"),
+    option("enforce_eager", "--enforce-eager", "off"),
+    option("num_speculative_tokens", "--speculative-config", "0"),
+    option("prefix_caching", "--enable-prefix-caching", "on"),
+    option("engine_version", "vllm --version", "0.29"),
+];
+
+const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
+    EngineOption { field, flag, default }
+}
+
+impl Engine for Vllm {
+    fn id(&self) -> &'static str {
+        "vllm"
+    }
+    fn name(&self) -> &'static str {
+        "vLLM"
+    }
+    fn options(&self) -> &'static [EngineOption] {
+        OPTIONS
+    }
+    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+        ledger::ledger(inputs)
+    }
+    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
+        surface::surface(inputs)
+    }
+}
