@@ -9,6 +9,7 @@ mod parse;
 mod presets;
 mod quantization;
 mod quantization_config;
+mod rotary;
 mod tensors;
 mod types;
 

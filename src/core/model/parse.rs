@@ -64,6 +64,8 @@ fn build(name: &str, map: &Map<String, Value>) -> Result<Model, Problem> {
     model.dtype = declared_dtype(fields).or_else(|| inner.and_then(declared_dtype));
     model.quantization = declared_quantization(fields)?;
     sum(&mut model)?;
+    let part = TEXT_CONFIGS.iter().find_map(|key| map.get(*key)?.as_object());
+    model.rotary_table_elements = super::rotary::table_elements(&model, map, part);
     model.notes = notes(&model, fields, inner);
     Ok(model)
 }

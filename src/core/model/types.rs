@@ -44,6 +44,8 @@ pub struct Model {
     pub attention_sinks: bool,
     /// MTP / next-token-prediction layers declared but not instantiated by the HF class.
     pub mtp_layers: u64,
+    /// Elements of the cos/sin tables that serving engines keep for every position of the model.
+    pub rotary_table_elements: u64,
     /// transformers repeats K and V to all query heads before caching them (Falcon's new decoder).
     pub hf_caches_all_heads: bool,
     /// What a person should know about how the config was read: sizes taken from class defaults, parts that

@@ -1,0 +1,66 @@
+//! Cos/sin tables of rotary embeddings, as serving engines keep them: one row per position, per kind of layer.
+
+use super::{AttentionKind, Model};
+use serde_json::{Map, Value};
+
+/// Elements of the cos/sin tables that a serving engine keeps beside the weights.
+///
+/// A table covers the positions that the scaling stretches to (linear and dynamic: declared positions times the
+/// factor; yarn: the original positions times the factor; mrope: four times), each with as many elements as the
+/// rotary dim. A model whose sliding layers have their own base (Gemma 3) keeps an unscaled table for them.
+pub(super) fn table_elements(
+    model: &Model,
+    map: &Map<String, Value>,
+    inner: Option<&Map<String, Value>>,
+) -> u64 {
+    let value = |key: &str| {
+        inner
+            .and_then(|m| m.get(key))
+            .filter(|v| !v.is_null())
+            .or_else(|| map.get(key).filter(|v| !v.is_null()))
+    };
+    let share = ["partial_rotary_factor", "rotary_pct", "rope_pct"]
+        .iter()
+        .find_map(|k| value(k)?.as_f64())
+        .filter(|s| *s > 0.0 && *s <= 1.0)
+        .unwrap_or(1.0);
+    let dim = |kind: &AttentionKind| match *kind {
+        AttentionKind::Full { head_dim, .. }
+        | AttentionKind::Sliding { head_dim, .. }
+        | AttentionKind::Chunked { head_dim, .. } => (head_dim as f64 * share) as u64,
+        AttentionKind::Mla { qk_rope_head_dim, .. } => qk_rope_head_dim,
+        AttentionKind::Recurrent(_) | AttentionKind::None => 0,
+    };
+    let widest = |sliding: bool| {
+        let wanted = |kind: &AttentionKind| matches!(kind, AttentionKind::Sliding { .. }) == sliding;
+        let kinds = model.layers.iter().filter(|l| l.attention.rope).map(|l| l.attention.kind);
+        kinds.filter(wanted).map(|kind| dim(&kind)).max().unwrap_or(0)
+    };
+    let positions = model.max_position_embeddings;
+    let stretched = stretched(positions, value("rope_scaling"));
+    let (full, sliding) = (widest(false), widest(true));
+    if value("rope_local_base_freq").is_some() {
+        return stretched.saturating_mul(full).saturating_add(positions.saturating_mul(sliding));
+    }
+    if full == sliding || full == 0 || sliding == 0 {
+        return stretched.saturating_mul(full.max(sliding));
+    }
+    stretched.saturating_mul(full.saturating_add(sliding))
+}
+
+/// Positions of the table under a `rope_scaling`.
+fn stretched(positions: u64, scaling: Option<&Value>) -> u64 {
+    let Some(scaling) = scaling else { return positions };
+    let factor =
+        scaling.get("factor").and_then(Value::as_f64).filter(|f| f.is_finite() && *f >= 1.0).unwrap_or(1.0);
+    let original = scaling.get("original_max_position_embeddings").and_then(Value::as_u64);
+    let times = |n: u64, by: f64| (n as f64 * by) as u64;
+    if scaling.get("mrope_section").is_some() {
+        return positions.saturating_mul(4);
+    }
+    match scaling.get("rope_type").or_else(|| scaling.get("type")).and_then(Value::as_str) {
+        Some("linear" | "dynamic") => times(positions, factor),
+        Some("yarn" | "deepseek_yarn") => times(original.unwrap_or(positions), factor),
+        _ => positions,
+    }
+}
