@@ -23,6 +23,8 @@ struct Row {
     logits: LogitsKept,
     cache: CacheImpl,
     padding_mask: bool,
+    #[serde(default)]
+    max_model_len: Option<u64>,
     sequences: u64,
     prompt_tokens: u64,
     prefill: u64,
@@ -41,6 +43,7 @@ fn settings(row: &Row) -> ServeSettings {
         logits: row.logits,
         cache: row.cache,
         padding_mask: row.padding_mask,
+        max_model_len: row.max_model_len,
         sequences: row.sequences,
         prompt_tokens: row.prompt_tokens,
         new_tokens: 1,
@@ -73,7 +76,6 @@ fn oracle() -> Vec<Row> {
     serde_json::from_str::<Fixture<Row>>(text).expect("fixture").rows
 }
 
-/// Relative error over the bytes that are not weights, which is stricter than over the whole.
 fn error(found: u64, expected: u64) -> f64 {
     (found as f64 - expected as f64) / expected as f64
 }
@@ -83,50 +85,59 @@ fn median_and_worst(errors: &mut [f64]) -> (f64, f64) {
     (errors[errors.len() / 2], errors[errors.len() - 1])
 }
 
-/// Per attention kind and phase: median error at most 1 %, worst at most 5 %.
-#[test]
-fn allocated_bytes_match_the_traced_peaks() {
+/// Errors of allocated bytes, grouped; prints what is off by more than 0.01 %.
+fn errors(rows: Vec<Row>) -> BTreeMap<String, Vec<f64>> {
     let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for row in oracle() {
+    for row in rows {
         let model = model(&row.model, row.layers);
         let ledger = ledger(&model, &settings(&row), row.dtype);
         for (phase, expected) in [(PhaseId::Prefill, row.prefill), (PhaseId::Decode, row.decode)] {
             let found = ledger.phase(phase).expect("phase").allocated_bytes;
             let off = error(found, expected);
-            if off.abs() > 1e-5 {
-                println!(
-                    "{:<18} {:<22} {:?} {:?} {:?} pad={} {}x{} {:<8} {:>12} {:+.5} %",
-                    row.model,
-                    row.id,
-                    row.attention,
-                    row.cache,
-                    row.logits,
-                    row.padding_mask,
-                    row.sequences,
-                    row.prompt_tokens,
-                    phase.id(),
-                    found as i64 - expected as i64,
-                    off * 100.0
-                );
+            if off.abs() > 1e-4 {
+                println!("{:<60} {:<22} {:<8} {:+.4} %", row.id, row.model, phase.id(), off * 100.0);
             }
-            for group in
-                [format!("{:?} {}", row.attention, phase.id()), format!("class {}", model.model_type)]
-            {
+            let cache = if row.cache == CacheImpl::Static { "static" } else { "dynamic" };
+            for group in [
+                format!("{cache} {:?} {}", row.attention, phase.id()),
+                format!("{cache} class {}", model.model_type),
+            ] {
                 groups.entry(group).or_default().push(off.abs());
             }
         }
     }
-    for (group, mut errors) in groups {
+    groups
+}
+
+fn hold(rows: Vec<Row>, accepted: impl Fn(&str) -> (f64, f64)) {
+    let n = rows.len();
+    for (group, mut errors) in errors(rows) {
         let exact = errors.iter().filter(|e| **e == 0.0).count();
         let (median, worst) = median_and_worst(&mut errors);
         println!(
-            "{group:<24} n={:<3} exact={exact:<3} median={:.4} % worst={:.4} %",
+            "{group:<32} n={:<3} exact={exact:<3} median={:.4} % worst={:.4} %",
             errors.len(),
             median * 100.0,
             worst * 100.0
         );
-        assert!(median <= 0.01 && worst <= 0.05, "{group}: median {median}, worst {worst}");
+        let (most_median, most_worst) = accepted(&group);
+        assert!(median <= most_median && worst <= most_worst, "{group}: median {median}, worst {worst}");
     }
+    assert!(n > 100, "the fixture has been cut: {n} rows");
+}
+
+/// The handed oracle, nearly to the byte.
+#[test]
+fn allocated_bytes_match_the_oracle() {
+    hold(oracle(), |group| if group.starts_with("static") { (1e-3, 1e-3) } else { (1e-4, 1e-4) });
+}
+
+/// Other models, lengths and batches than those the stages were read from.
+#[test]
+fn allocated_bytes_match_own_traces() {
+    let text = include_str!("../fixtures/transformers/own-traces.json");
+    let rows = serde_json::from_str::<Fixture<Row>>(text).expect("fixture").rows;
+    hold(rows, |group| if group.starts_with("static") { (0.01, 0.01) } else { (1e-3, 4e-3) });
 }
 
 #[derive(Deserialize)]

@@ -230,7 +230,7 @@ impl Emit {
         };
         match (layout.lengths.cache, self.decode) {
             (CacheImpl::None, _) => return held.extend(drops),
-            (CacheImpl::Static, true) => {}
+            (CacheImpl::Static, true) => self.roll(layout, &stored),
             (CacheImpl::Static, false) => self.cache(layout, &stored, Dim::Old(stored.slot), 1),
             (_, false) => self.cache(layout, &stored, Dim::C(stored.slot), 1),
             (_, true) => self.grow(layout, index, &stored),
@@ -249,6 +249,16 @@ impl Emit {
         use super::tape::{Block, Size};
         let size = Size { dims: [Dim::B, Dim::One, tokens], coefficient: bytes };
         self.tape.alloc(Block { size, times, term: TermId::KvCache, op })
+    }
+
+    /// A full static ring is rolled in copies and written back.
+    fn roll(&mut self, layout: &Layout<'_>, stored: &Stored) {
+        if stored.slot > 0 {
+            let width = |n: u64| n * layout.kv_element;
+            let key = self.cached("roll(keys)", width(stored.key), Dim::Rolled(stored.slot), 1);
+            let value = self.cached("roll(values)", width(stored.value), Dim::Rolled(stored.slot), 1);
+            self.free_all(&[key, value]);
+        }
     }
 
     /// One decode step of a cache that grows by concatenation: the new tensor beside the old one. A layer

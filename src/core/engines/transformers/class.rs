@@ -81,7 +81,7 @@ pub(super) struct Class {
     pub(super) scaled_embedding: bool,
     /// sdpa gets a mask even where the causal flag would do (Falcon).
     pub(super) always_masked: bool,
-    /// The layer returns its attention weights, so one layer's survive into the next (Falcon).
+    /// The layer returns its attention weights, so one layer's survive into the next (Falcon, MPT).
     pub(super) returns_weights: bool,
     /// Routing weights stay in fp32 through the experts' combination.
     pub(super) fp32_combine: bool,
@@ -95,27 +95,36 @@ pub(super) struct Class {
     pub(super) buffers: u64,
     /// Tables of cos and sin alive through the pass: one per kind of rotary embedding.
     pub(super) rope_tables: u64,
+    /// The class has no sdpa: soft-capped scores, a sink column, or position biases (MPT).
+    pub(super) without_sdpa: bool,
     /// The class is known: its stages were checked against traces.
     pub(super) traced: bool,
 }
 
 /// Classes whose stages were checked against traces of the real code.
 const TRACED: &[&str] = &[
+    "deepseek_v2",
+    "deepseek_v3",
+    "exaone4",
+    "falcon",
+    "gemma2",
+    "gemma3",
+    "gemma3_text",
+    "glm4_moe",
+    "gpt_oss",
+    "internlm3",
     "llama",
+    "minimax_m2",
     "mistral",
+    "mixtral",
+    "mpt",
+    "olmo2",
+    "olmo3",
+    "phi3",
     "qwen2",
     "qwen3",
     "qwen3_moe",
-    "mixtral",
-    "phi3",
-    "olmo2",
-    "gemma2",
-    "gemma3_text",
-    "falcon",
     "starcoder2",
-    "deepseek_v2",
-    "deepseek_v3",
-    "gpt_oss",
 ];
 
 impl Class {
@@ -142,7 +151,7 @@ impl Class {
             "deepseek_v2" | "llama4" | "llama4_text" => Rope::Complex,
             _ => Rope::Half,
         };
-        let two_tables = matches!(kind, "gemma3" | "gemma3_text") && kinds_of_attention(model) > 1;
+        let two_tables = matches!(kind, "gemma3" | "gemma3_text" | "olmo3") && kinds_of_attention(model) > 1;
         let gemma3 = matches!(kind, "gemma3" | "gemma3_text");
         Class {
             norm,
@@ -153,7 +162,7 @@ impl Class {
             fused_qkv: model.tensors.iter().any(|t| t.class == TensorClass::AttentionQkv),
             scaled_embedding: matches!(kind, "gemma" | "gemma2" | "gemma3" | "gemma3_text"),
             always_masked: kind == "falcon",
-            returns_weights: kind == "falcon",
+            returns_weights: matches!(kind, "falcon" | "mpt"),
             fp32_combine: !matches!(
                 kind,
                 "qwen3_moe" | "qwen2_moe" | "qwen3_next" | "gpt_oss" | "llama4" | "llama4_text"
@@ -174,6 +183,7 @@ impl Class {
             } else {
                 1
             },
+            without_sdpa: model.attention_softcap || model.attention_sinks || kind == "mpt",
             traced: TRACED.contains(&kind),
         }
     }

@@ -79,7 +79,7 @@ impl<'a> Layout<'a> {
         }
         let class = Class::of(model);
         let lengths = Lengths {
-            attention: attention(model, serve),
+            attention: attention(&class, serve),
             cache: serve.cache,
             all_logits: serve.logits == LogitsKept::All,
             padded: serve.padding_mask,
@@ -169,17 +169,22 @@ impl Lengths {
             if slot > 0 && window.is_none() {
                 continue;
             }
-            let (seen, old) = self.seen(step, past, prompt, longest, *window);
+            let (seen, old) = self.seen(step, past, prompt, longest, slot);
             dims.slot(slot as u8, seen, old);
+            if self.cache == CacheImpl::Static && window.is_some() && past >= old {
+                dims.rolled(slot as u8, old);
+            }
         }
         dims
     }
 
     /// Tokens that a slot's attention sees, and that its cache stored before the step.
-    fn seen(&self, step: Step, past: u64, prompt: u64, longest: u64, window: Option<u64>) -> (u64, u64) {
+    fn seen(&self, step: Step, past: u64, prompt: u64, longest: u64, slot: usize) -> (u64, u64) {
+        let window = self.windows[slot];
         if self.cache == CacheImpl::Static {
             let stored = window.map_or(longest, |w| w.min(longest));
-            let whole = self.attention == AttentionImpl::Eager && prompt <= stored;
+            // With a mask the kernel takes the whole allocation; without one the prompt is sliced out of it.
+            let whole = prompt <= stored && self.masks(step, prompt)[slot];
             return match step {
                 Step::Prefill => (if whole { stored } else { prompt }, stored),
                 Step::Decode { .. } => (stored, stored),
@@ -207,11 +212,10 @@ fn window(kind: &AttentionKind) -> Option<u64> {
     }
 }
 
-/// The kernel that really runs: classes with soft-capped scores or sinks have no sdpa.
-pub(super) fn attention(model: &Model, serve: &ServeSettings) -> AttentionImpl {
-    let without_sdpa = model.attention_softcap || model.attention_sinks;
+/// The kernel that really runs: some classes have no sdpa.
+fn attention(class: &Class, serve: &ServeSettings) -> AttentionImpl {
     match serve.attention {
-        AttentionImpl::Sdpa if without_sdpa => AttentionImpl::Eager,
+        AttentionImpl::Sdpa if class.without_sdpa => AttentionImpl::Eager,
         other => other,
     }
 }

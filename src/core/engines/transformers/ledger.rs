@@ -27,6 +27,8 @@ pub(super) struct Job<'a> {
     element: u64,
     dequantised: u64,
     rounding: u64,
+    /// Bytes per prompt token that a recurrent layer's scan may hold beyond what is counted.
+    scan: u64,
 }
 
 /// The peak of one pass.
@@ -92,7 +94,16 @@ impl<'a> Job<'a> {
             warnings.push(Message::new("transformers.dequantised").with("bytes", Bytes(dequantised)));
         }
         let rounding = if quantised { 0 } else { rounding(model, dtype) / stages };
-        Ok(Job { serve, dtype, stages, warnings, element: dtype.bytes(), dequantised, rounding })
+        Ok(Job {
+            serve,
+            dtype,
+            stages,
+            warnings,
+            element: dtype.bytes(),
+            dequantised,
+            rounding,
+            scan: scan(model),
+        })
     }
 
     /// The model as one device runs it: the layers of one stage.
@@ -113,10 +124,9 @@ impl<'a> Job<'a> {
         layout
     }
 
-    /// Tokens a static cache is allocated for.
-    pub(super) fn longest(&self, prompt: u64) -> u64 {
-        let needed = prompt.saturating_add(self.serve.new_tokens);
-        self.serve.max_model_len.map_or(needed, |len| len.max(needed))
+    /// Bytes that the scans of recurrent layers may hold beyond what is counted.
+    pub(super) fn scan(&self, sequences: u64, prompt: u64) -> u64 {
+        self.scan.saturating_mul(sequences).saturating_mul(prompt)
     }
 
     /// By how much the transients may exceed their estimate, in percent.
@@ -138,6 +148,16 @@ impl<'a> Job<'a> {
         };
         weights::weights(model, inputs.weights, parallel, layout, inputs.measured.weights_bytes)
     }
+}
+
+/// A static cache without a given length is taken as long as needed, rounded up to this many tokens: an
+/// unaligned length would make masked kernels copy their mask for every head.
+const STATIC_STEP: u64 = 128;
+
+/// Tokens a static cache is allocated for.
+pub(super) fn longest(max_model_len: Option<u64>, needed: u64) -> u64 {
+    let rounded = needed.checked_next_multiple_of(STATIC_STEP).unwrap_or(needed);
+    max_model_len.map_or(rounded, |len| len.max(needed))
 }
 
 /// The passes of a job in time order: prefill, the first decode step, the last one.
@@ -171,6 +191,20 @@ fn largest_matrix(model: &Model, dtype: DType) -> u64 {
     matrices.max().unwrap_or(0)
 }
 
+/// Bytes per prompt token of a recurrent scan in plain PyTorch, which runs where no kernels are installed:
+/// three fp32 tensors of the whole state for Mamba 1, six fp32 tensors of a 256-token chunk per head for the
+/// chunked scans. Bounds over traces of Jamba, Granite 4 and Qwen3-Next.
+fn scan(model: &Model) -> u64 {
+    let layers = model.layers.iter().map(|l| match l.attention.kind {
+        AttentionKind::Recurrent(s) if s.mechanism == "mamba1" => {
+            12u64.saturating_mul(s.state_heads).saturating_mul(s.state_per_head)
+        }
+        AttentionKind::Recurrent(s) => (24 * 256u64).saturating_mul(s.state_heads),
+        _ => 0,
+    });
+    layers.max().unwrap_or(0)
+}
+
 /// The scheme a checkpoint declares but transformers by itself undoes while loading: fp8 and mxfp4 run only
 /// with separately installed kernels on recent devices, and are restored to the dtype otherwise. Naming the
 /// scheme in the Scenario keeps it.
@@ -193,7 +227,9 @@ fn peak(job: &Job<'_>, model: &Model, step: Step, prompt: u64) -> Result<Peak, P
     let mut layout = job.layout(model);
     layout.masked = layout.lengths.masks(step, prompt);
     let tape = forward(&layout, step, job.dtype);
-    let dims = layout.lengths.dims(step, job.serve.sequences, prompt, job.longest(prompt));
+    let needed = prompt.saturating_add(job.serve.new_tokens);
+    let dims =
+        layout.lengths.dims(step, job.serve.sequences, prompt, longest(job.serve.max_model_len, needed));
     let (stage, bytes) = tape.peak(&dims).ok_or(Overflow)?;
     if bytes == u64::MAX {
         return Err(Overflow.into());
@@ -265,7 +301,11 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
     let kv = summary(&job, &model);
     let spread = job.spread();
     let mut terms = vec![weights];
-    terms.extend(alive(&found, phase, inputs, spread));
+    let mut tensors = alive(&found, phase, inputs, spread);
+    if let Some(term) = tensors.iter_mut().find(|t| t.id == TermId::Activations) {
+        term.high = term.high.saturating_add(job.scan(job.serve.sequences, job.serve.prompt_tokens));
+    }
+    terms.extend(tensors);
     terms.extend([outside.workspace, outside.context]);
     if outside.others > 0 {
         terms.push(other_processes(outside.others));
@@ -441,7 +481,7 @@ pub fn cache_bytes(model: &Model, serve: &ServeSettings, dtype: DType) -> Result
     let mut layout = Layout::new(model, serve, dtype.bytes());
     let mut after = [0; 2];
     let decode = Step::Decode { past: serve.prompt_tokens, first: true };
-    let longest = serve.max_model_len.unwrap_or(serve.prompt_tokens.saturating_add(serve.new_tokens));
+    let longest = longest(serve.max_model_len, serve.prompt_tokens.saturating_add(serve.new_tokens));
     for (bytes, step) in after.iter_mut().zip([Step::Prefill, decode]) {
         layout.masked = layout.lengths.masks(step, serve.prompt_tokens);
         let dims = layout.lengths.dims(step, serve.sequences, serve.prompt_tokens, longest);

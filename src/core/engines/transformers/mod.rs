@@ -29,7 +29,11 @@ const OPTIONS: &[EngineOption] = &[
     EngineOption { field: "cache", flag: "cache_implementation", default: "dynamic" },
     EngineOption { field: "logits", flag: "logits_to_keep", default: "last" },
     EngineOption { field: "padding_mask", flag: "attention_mask", default: "false" },
-    EngineOption { field: "max_model_len", flag: "max_cache_len", default: "prompt + new tokens" },
+    EngineOption {
+        field: "max_model_len",
+        flag: "max_cache_len",
+        default: "⌈(prompt + new tokens) / 128⌉ · 128",
+    },
 ];
 
 impl Engine for Transformers {

@@ -1,7 +1,7 @@
 //! The surface: the few sums that can be the peak, ready for many points.
 
 use super::layout::{Lengths, Step};
-use super::ledger::{Job, steps};
+use super::ledger::{Job, longest, steps};
 use super::program::forward;
 use super::tape::{Dims, SLOTS, Sum};
 use crate::engines::{Inputs, Point, Surface};
@@ -26,6 +26,8 @@ pub(super) struct Load {
     fixed_high: u64,
     /// High end of the transients over their point, in percent.
     spread: u64,
+    /// Bytes per prompt token that recurrent scans may add at the high end.
+    scan: u64,
     total: u64,
 }
 
@@ -56,6 +58,7 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
         fixed: add(weights.bytes, measured.unwrap_or(context.point), workspace.point)?,
         fixed_high: add(weights.high, measured.unwrap_or(context.high), workspace.high)?,
         spread: job.spread(),
+        scan: job.scan(1, 1),
         total: inputs.device.total_bytes,
     })
 }
@@ -97,7 +100,7 @@ impl Surface for Load {
     fn at(&self, sequences: u64, tokens: u64) -> Point {
         let prompt = tokens.saturating_sub(self.new_tokens).max(1);
         let needed = prompt.saturating_add(self.new_tokens);
-        let longest = self.max_model_len.map_or(needed, |len| len.max(needed));
+        let longest = longest(self.max_model_len, needed);
         let mut transient = 0;
         let mut last: Option<Dims> = None;
         for (phase, step, prompt) in steps(&self.lengths, prompt, self.new_tokens).into_iter().flatten() {
@@ -114,7 +117,8 @@ impl Surface for Load {
         let kv_bytes = last.map_or(0, |dims| self.kv.bytes(&dims));
         let band = transient.saturating_sub(kv_bytes) / 100 * self.spread;
         let peak_bytes = self.fixed.saturating_add(transient);
-        let high_bytes = self.fixed_high.saturating_add(transient).saturating_add(band);
+        let scan = self.scan.saturating_mul(sequences).saturating_mul(prompt);
+        let high_bytes = self.fixed_high.saturating_add(transient).saturating_add(band).saturating_add(scan);
         Point { peak_bytes, high_bytes, kv_bytes, fits: peak_bytes <= self.total }
     }
 }

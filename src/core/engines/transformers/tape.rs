@@ -24,11 +24,13 @@ pub(super) enum Dim {
     Old(u8),
     /// `C` rounded up to 8 where it is not a multiple of 8, else 0: width of a padded mask.
     Pad(u8),
+    /// Tokens of a full static ring, which a decode step copies to roll it; 0 where it is not full.
+    Rolled(u8),
 }
 
 /// Attention slots: 0 keeps every token, 1 and 2 are the model's windows.
 pub(super) const SLOTS: usize = 3;
-const DIMS: usize = 6 + 3 * SLOTS;
+const DIMS: usize = 6 + 4 * SLOTS;
 
 impl Dim {
     const fn index(self) -> usize {
@@ -42,6 +44,7 @@ impl Dim {
             Dim::C(s) => 6 + s as usize,
             Dim::Old(s) => 6 + SLOTS + s as usize,
             Dim::Pad(s) => 6 + 2 * SLOTS + s as usize,
+            Dim::Rolled(s) => 6 + 3 * SLOTS + s as usize,
         }
     }
 }
@@ -68,6 +71,11 @@ impl Dims {
         self.0[Dim::Old(s).index()] = old;
         let aligned = seen.is_multiple_of(8);
         self.0[Dim::Pad(s).index()] = if aligned { 0 } else { seen.saturating_add(8 - seen % 8) };
+    }
+
+    /// Slot `s` is a static ring of `tokens` that is full.
+    pub(super) fn rolled(&mut self, s: u8, tokens: u64) {
+        self.0[Dim::Rolled(s).index()] = tokens;
     }
 }
 
