@@ -4,9 +4,9 @@
 //! and blocks, tokens and concurrency must follow; weights and activation peaks are compared with the model alone.
 
 use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
-use oom_ledger_core::hardware::Device;
+use oom_ledger_core::hardware::{Device, GPUS, gpu};
 use oom_ledger_core::memory::{Ledger, Measured, Parallel, TermId, Verdict, WeightsSpec};
-use oom_ledger_core::model::{DType, Model, Quantization, preset};
+use oom_ledger_core::model::{AttentionKind, DType, Model, Quantization, RecurrentState, preset};
 use oom_ledger_core::text;
 use oom_ledger_core::units::{Message, Problem, Value};
 use proptest::prelude::*;
@@ -305,6 +305,116 @@ fn refusals_carry_the_engines_figures() {
     assert_eq!(refusal(&job).id, "vllm.refusal.state_blocks");
     job.serve.enforce_eager = true;
     assert!(job.ledger().unwrap().refusal.is_none());
+}
+
+/// A model of the given mixers, everything else as in a small Llama.
+fn of_layers(kinds: &[AttentionKind]) -> Model {
+    let mut model = preset("llama-3.2-1b").unwrap().model().unwrap();
+    let layer = model.layers[0];
+    model.layers = kinds
+        .iter()
+        .map(|kind| {
+            let mut layer = layer;
+            layer.attention.kind = *kind;
+            layer
+        })
+        .collect();
+    model
+}
+
+/// Gemma 4 26B (vLLM 0.29 on Arc, 4.25 GiB by `--kv-cache-memory-bytes`): 25 sliding layers with twice the bytes per
+/// token of the 5 full ones, so that full layers take 32 tokens per block; two batches of 2496 tokens in flight.
+#[test]
+fn pages_of_unequal_layers_are_unified() {
+    let sliding =
+        AttentionKind::Sliding { heads: 16, kv_heads: 8, head_dim: 256, v_head_dim: 256, window: 1024 };
+    let full = AttentionKind::Full { heads: 16, kv_heads: 2, head_dim: 512, v_head_dim: 512 };
+    let kinds: Vec<_> = (0..30).map(|i| if i % 6 == 5 { full } else { sliding }).collect();
+    for (len, line) in [(32_768, 78_433), (65_536, 116_025), (131_072, 152_592)] {
+        let serve = ServeSettings {
+            engine_version: Some("0.29.0 (XPU, V2 runner)".into()),
+            max_model_len: Some(len),
+            max_num_batched_tokens: Some(2496),
+            ..ServeSettings::default()
+        };
+        let mut job = job("llama-3.2-1b", 24 << 30, serve);
+        job.model = of_layers(&kinds);
+        job.measured.kv_available_bytes = Some(17 << 28);
+        let kv = job.ledger().unwrap().kv.unwrap();
+        assert_eq!((kv.blocks, kv.token_line), (6963, line));
+        assert_eq!(kv.block_bytes, 5 * 131_072);
+    }
+}
+
+/// Kimi-Linear: 7 latent layers and 20 linear ones become 4 groups of 7 with one padding layer.
+#[test]
+fn latents_share_pages_with_states() {
+    let mla = AttentionKind::Mla {
+        heads: 32,
+        q_lora_rank: 0,
+        kv_lora_rank: 512,
+        qk_nope_head_dim: 128,
+        qk_rope_head_dim: 64,
+        v_head_dim: 128,
+    };
+    let state = AttentionKind::Recurrent(RecurrentState {
+        mechanism: "kimi_delta_attention",
+        conv_dim: 3 * 32 * 128,
+        conv_kernel: 4,
+        state_heads: 32,
+        state_per_head: 128 * 128,
+        state_dtype: None,
+    });
+    let kinds: Vec<_> = (0..27).map(|i| if i % 4 == 3 || i == 26 { mla } else { state }).collect();
+    let serve = ServeSettings {
+        engine_version: Some("0.12.0".into()),
+        max_model_len: Some(131_072),
+        ..ServeSettings::default()
+    };
+    let mut job = job("llama-3.2-1b", 80 << 30, serve);
+    job.model = of_layers(&kinds);
+    job.parallel.tensor = 2;
+    job.measured.kv_available_bytes = Some(20 << 30);
+    // The kernels of Hopper take latents in blocks of 64.
+    job.device.gpu = gpu("h100-80gb").or_else(|| GPUS.iter().find(|g| g.arch == 90));
+    let ledger = job.ledger().unwrap();
+    let tokens = if job.device.gpu.is_some() { 960 } else { 944 };
+    let kv = ledger.kv.unwrap();
+    assert_eq!(kv.block_tokens, tokens);
+    assert_eq!(kv.block_bytes, 7 * tokens * 1152);
+    let padding = ledger.warnings.iter().find(|m| m.id == "vllm.padding_layers").unwrap();
+    assert_eq!(argument(padding, "layers"), Some(1.0));
+}
+
+#[test]
+fn versions_differ_where_the_engine_changed() {
+    let at = |version: &str| {
+        let serve = ServeSettings {
+            engine_version: Some(version.into()),
+            max_model_len: Some(16_384),
+            max_num_batched_tokens: Some(2048),
+            max_num_seqs: Some(64),
+            ..ServeSettings::default()
+        };
+        job("gemma-3-12b", 80 << 30, serve).ledger().unwrap()
+    };
+    let kv = |version: &str| at(version).kv.unwrap();
+    // Before groups, sliding layers kept every token: 48 layers a block; now 8 layers and six groups.
+    assert_eq!(kv("0.8.5").block_bytes, 48 * 16 * 8192);
+    assert_eq!(kv("0.10.1").block_bytes, 8 * 16 * 8192);
+    assert!(kv("0.10.1").max_concurrency > 2.0 * kv("0.8.5").max_concurrency);
+    // The token line: blocks over groups, then concurrency times length.
+    let old = kv("0.20.0");
+    assert_eq!(old.token_line, old.blocks / 6 * 16);
+    let new = kv("0.21.0");
+    assert_eq!(new.token_line, (new.max_concurrency * 16_384.0) as u64);
+    assert!(new.token_line > 2 * old.token_line);
+    // Graphs move into the budget, the default utilization rises.
+    assert!(new.blocks < old.blocks);
+    let share = |version: &str| at(version).device.budget_bytes as f64 / (80u64 << 30) as f64;
+    assert!((share("0.21.0") - 0.9).abs() < 1e-6 && (share("0.22.0") - 0.92).abs() < 1e-6);
+    // A second batch in flight costs a window group more blocks.
+    assert!(kv("0.29.0").max_concurrency < kv("0.22.0").max_concurrency);
 }
 
 #[test]

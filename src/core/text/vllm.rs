@@ -45,6 +45,11 @@ pub(super) const ROWS: &[Row] = &[
         "engine_version“{given}”不是发布版本：按 {taken} 的规则计算",
     ),
     (
+        "vllm.batch_of_large_devices",
+        "the device is given by size only: vLLM's defaults for H100 and larger are taken (max_num_seqs {max_num_seqs}); an A100 of that size would run {other} and a smaller profile batch",
+        "仅给出设备大小：按 H100 及更大设备的默认值计算（max_num_seqs {max_num_seqs}）；同样大小的 A100 则为 {other}，且 profile 批更小",
+    ),
+    (
         "vllm.length_of_model",
         "max_model_len is not set: vLLM takes the model's own maximum, {max_model_len} tokens",
         "未设置 max_model_len：vLLM 采用模型自身的上限 {max_model_len} 个 token",

@@ -7,9 +7,6 @@ use crate::memory::recurrent::{StateLayout, state_bytes};
 use crate::model::{AttentionKind, DType, Model, RecurrentState};
 use crate::units::{Bytes, Message, Problem};
 
-/// Alignment of attention blocks that make room for a recurrent state, in tokens.
-const BLOCK_ALIGN: u64 = 16;
-
 /// Frames that Whisper's encoder emits for its 30 seconds.
 const WHISPER_FRAMES: u64 = 1500;
 
@@ -303,7 +300,7 @@ struct Pages {
 }
 
 impl Pages {
-    /// With recurrent states: attention blocks grow in steps of 16 tokens until a page holds a state. Otherwise:
+    /// With recurrent states: attention blocks grow in steps of the kernel's (16 tokens, 64 for latents) until a page holds a state. Otherwise:
     /// the largest page of a block; kinds with smaller pages take more tokens per block.
     fn unify(kinds: &[(Demand, Vec<usize>)], s: &Settings) -> Result<Pages, Problem> {
         let tokens = |d: &&Demand| !matches!(d.need, Need::States(_));
@@ -314,8 +311,8 @@ impl Pages {
             let page = Bytes::product(&[widest, s.block])?.0;
             return Ok(Pages { page, block_tokens: s.block, base: s.block, padded_state: None });
         };
-        let step = Bytes::product(&[BLOCK_ALIGN, widest])?.0;
-        let aligned = Bytes::product(&[BLOCK_ALIGN, state.div_ceil(step)])?.0;
+        let step = Bytes::product(&[s.kernel_block, widest])?.0;
+        let aligned = Bytes::product(&[s.kernel_block, state.div_ceil(step)])?.0;
         let block = aligned.max(s.block);
         let page = Bytes::product(&[widest, block])?.0;
         Ok(Pages { page, block_tokens: block, base: block, padded_state: Some((page, state)) })

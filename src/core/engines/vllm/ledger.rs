@@ -209,6 +209,10 @@ fn warnings(inputs: &Inputs<'_>, costs: &Costs, close: &Closing) -> Vec<Message>
         let given = inputs.serve.engine_version.as_deref().unwrap_or("null");
         out.push(Message::new("vllm.version_assumed").with("given", given).with("taken", "0.29"));
     }
+    if s.fewest_seqs < s.max_seqs {
+        let message = Message::new("vllm.batch_of_large_devices").with("max_num_seqs", s.max_seqs);
+        out.push(message.with("other", s.fewest_seqs));
+    }
     if !s.explicit_len {
         out.push(Message::new("vllm.length_of_model").with("max_model_len", s.max_len));
     } else if model.max_position_embeddings > 0 && s.max_len > model.max_position_embeddings {

@@ -43,6 +43,7 @@ pub(super) struct Profile {
     pub(super) per_logit: u64,
     /// Sequences sampled at once at most.
     max_seqs: u64,
+    fewest_seqs: u64,
     workspace: u64,
     /// Encoder peak per encoded token and its outputs; zero without a vision tower.
     encoder_per_token: u64,
@@ -75,6 +76,7 @@ impl Profile {
             vocabulary: model.vocab_size.checked_next_multiple_of(64).unwrap_or(u64::MAX),
             per_logit: s.version.sampler_bytes(),
             max_seqs: s.max_seqs,
+            fewest_seqs: s.fewest_seqs.min(s.max_seqs),
             workspace: library_workspace(inputs.device.gpu.map(|g| g.arch)).point,
             encoder_per_token: encoder,
             measured: inputs.measured.activation_peak_bytes,
@@ -95,15 +97,15 @@ impl Profile {
 
     /// The sampler over as many sequences as one step may hold, with the hidden states it reads.
     pub(super) fn sampling(&self, tokens: u64) -> Span {
-        let rows = self.sampled(tokens);
-        let states = product(&[tokens.saturating_add(rows), self.hidden, self.element]);
-        let of = |bytes| {
+        let of = |seqs: u64, bytes| {
+            let rows = seqs.min(tokens);
+            let states = product(&[tokens.saturating_add(rows), self.hidden, self.element]);
             product(&[rows, self.vocabulary, bytes]).saturating_add(states).saturating_add(self.workspace)
         };
         Span {
-            point: of(self.per_logit),
-            low: of(FLASHINFER_LOGIT.min(self.per_logit)),
-            high: of(SORTED_LOGIT),
+            point: of(self.max_seqs, self.per_logit),
+            low: of(self.fewest_seqs, FLASHINFER_LOGIT.min(self.per_logit)),
+            high: of(self.max_seqs, SORTED_LOGIT),
         }
     }
 

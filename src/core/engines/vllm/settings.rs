@@ -38,6 +38,10 @@ pub(super) struct Settings {
     pub(super) explicit_len: bool,
     /// Sequences of one step.
     pub(super) max_seqs: u64,
+    /// What it would be on the other kind of device, where only a size is known.
+    pub(super) fewest_seqs: u64,
+    /// Tokens that the attention kernel wants in steps.
+    pub(super) kernel_block: u64,
     /// Tokens of one step where set; the default may follow the length.
     batched: Option<u64>,
     /// At least 70 GiB and no A100: larger default batches.
@@ -81,13 +85,17 @@ impl Settings {
                 return Err(Problem::not_accepted(field, 0, "1, 2, …"));
             }
         }
+        let default_seqs = if version.v1 && large { 1024 } else { 256 };
+        let unknown = inputs.device.gpu.is_none();
         let settings = Settings {
+            fewest_seqs: serve.max_num_seqs.unwrap_or(if unknown { 256 } else { default_seqs }),
+            kernel_block: kernel_block(inputs, version),
             version,
             utilization,
             block: block(inputs, version)?,
             max_len,
             explicit_len: serve.max_model_len.is_some(),
-            max_seqs: serve.max_num_seqs.unwrap_or(if version.v1 && large { 1024 } else { 256 }),
+            max_seqs: serve.max_num_seqs.unwrap_or(default_seqs),
             batched: serve.max_num_batched_tokens,
             large,
             eager: serve.enforce_eager,
@@ -125,9 +133,14 @@ fn block(inputs: &Inputs<'_>, version: Version) -> Result<u64, Problem> {
         }
         return Ok(n);
     }
+    Ok(kernel_block(inputs, version))
+}
+
+/// What the attention kernel needs.
+fn kernel_block(inputs: &Inputs<'_>, version: Version) -> u64 {
     let mla = inputs.model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Mla { .. }));
     let kernel = inputs.device.gpu.is_some_and(|g| matches!(g.arch, 90 | 100 | 103));
-    Ok(if mla && kernel && version.release >= (0, 8, 0) { 64 } else { 16 })
+    if mla && kernel && version.release >= (0, 8, 0) { 64 } else { 16 }
 }
 
 /// Decode context parallel splits tokens over ranks of the tensor-parallel group.
