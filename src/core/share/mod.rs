@@ -2,14 +2,22 @@
 
 mod fields;
 mod lookup;
+mod markdown;
 mod nearest;
 mod permalink;
+mod plain;
 mod read;
+mod report;
 mod resolve;
 mod scenario;
 mod short;
+mod working;
 
 pub use fields::{Field, Kind, SCENARIO, field, paths};
 pub use lookup::lookup;
+pub use markdown::markdown;
+pub use plain::{Layout, plain};
 pub use read::SCHEMA;
+pub use report::{LimitRow, PhaseRow, Report, ReportRow};
 pub use scenario::{DeviceRef, Job, ModelRef, Resolved, Scenario, run};
+pub use working::WorkingLine;

@@ -12,7 +12,7 @@ mod transformers;
 mod vllm;
 mod weights;
 
-use crate::units::Message;
+use crate::units::{Message, Value};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -62,7 +62,8 @@ pub fn text(lang: Lang, key: &str) -> &str {
     }
 }
 
-/// A message in a language: the template of its id with its arguments filled in.
+/// A message in a language: the template of its id with its arguments filled in. An argument that is itself
+/// a key, such as `phase.prefill`, is put into the language too.
 pub fn message(lang: Lang, message: &Message) -> String {
     let mut out = String::new();
     let mut rest = text(lang, message.id);
@@ -73,7 +74,10 @@ pub fn message(lang: Lang, message: &Message) -> String {
         let end = rest.find('}').map_or(rest.len(), |at| at + 1);
         let name = rest[..end].trim_start_matches('{').trim_end_matches('}');
         if let Some((_, value)) = message.args.iter().find(|(n, _)| *n == name) {
-            out.push_str(&value.to_string());
+            match value {
+                Value::Text(key) => out.push_str(text(lang, key)),
+                other => out.push_str(&other.to_string()),
+            }
             rest = &rest[end..];
         } else {
             out.push('{');

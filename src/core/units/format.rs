@@ -49,3 +49,13 @@ pub fn count(n: u64) -> String {
 pub fn percent(ratio: f64) -> String {
     format!("{:.1} %", ratio * 100.0)
 }
+
+/// A difference of byte counts for people, with its sign: `1.25 GiB`, `−350.0 MiB`.
+///
+/// ```
+/// assert_eq!(oom_ledger_core::units::bytes_signed(-367_001_600), "−350.0 MiB");
+/// ```
+pub fn bytes_signed(bytes: i128) -> String {
+    let size = Bytes(u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX));
+    if bytes < 0 { format!("−{}", bytes_human(size)) } else { bytes_human(size) }
+}

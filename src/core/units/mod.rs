@@ -7,6 +7,6 @@ mod message;
 mod parse;
 
 pub use bytes::{Bytes, Overflow};
-pub use format::{bytes_exact, bytes_human, count, percent};
+pub use format::{bytes_exact, bytes_human, bytes_signed, count, percent};
 pub use message::{Message, Problem, Value};
 pub use parse::{parse_bytes, parse_count};

@@ -1,0 +1,234 @@
+//! The answer as rows, before a language or a layout is chosen: page, command line and Markdown show these.
+
+use super::{Job, Resolved, Scenario, WorkingLine};
+use crate::engines::engine;
+use crate::memory::{Part, PhaseId, Provenance, Residency, Term, TermId, Verdict};
+use crate::model::preset;
+use crate::plan::{Estimate, estimate};
+use crate::units::{Bytes, Message, Problem, bytes_human, bytes_signed, count};
+
+/// The answer to one Scenario, as rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The answer.
+    pub verdict: Verdict,
+    /// The answer as one sentence, with headroom and its range.
+    pub sentence: Message,
+    /// The engine's own refusal, where it would not start.
+    pub refusal: Option<Message>,
+    /// Terms, those with no bytes left out.
+    pub rows: Vec<ReportRow>,
+    /// Phases in time order.
+    pub phases: Vec<PhaseRow>,
+    /// Parameters, KV figures: text key and value.
+    pub facts: Vec<(&'static str, String)>,
+    /// Largest settings that fit.
+    pub limits: Vec<LimitRow>,
+    /// Assumptions, replaced terms, waste.
+    pub warnings: Vec<Message>,
+}
+
+/// One term.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportRow {
+    /// What for; `term.<id>` is its text.
+    pub id: TermId,
+    /// Point estimate.
+    pub bytes: u64,
+    /// Low end of the range.
+    pub low: u64,
+    /// High end of the range.
+    pub high: u64,
+    /// Share of the device total, 0 to 1 and above.
+    pub share: f64,
+    /// How long.
+    pub residency: Residency,
+    /// Phases it is alive in.
+    pub phases: Vec<PhaseId>,
+    /// Where from; `provenance.<id>` is its text.
+    pub provenance: Provenance,
+    /// The source; empty where the figure follows from shapes.
+    pub source: &'static str,
+    /// The working as a line.
+    pub working: WorkingLine,
+    /// The lines of a sum; a label may be a text key.
+    pub parts: Vec<Part>,
+}
+
+impl ReportRow {
+    fn new(term: &Term, total: u64) -> ReportRow {
+        ReportRow {
+            id: term.id,
+            bytes: term.bytes,
+            low: term.low,
+            high: term.high,
+            share: if total == 0 { 0.0 } else { term.bytes as f64 / total as f64 },
+            residency: term.residency,
+            phases: term.phases.clone(),
+            provenance: term.provenance,
+            source: term.source,
+            working: WorkingLine::new(&term.working),
+            parts: term.working.parts.clone(),
+        }
+    }
+
+    /// The range for people; `None` where the figure is a single point.
+    pub fn range(&self) -> Option<String> {
+        range(self.low, self.high)
+    }
+}
+
+/// `low … high`, or nothing where both are one.
+fn range(low: u64, high: u64) -> Option<String> {
+    (low != high).then(|| format!("{} … {}", bytes_human(Bytes(low)), bytes_human(Bytes(high))))
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhaseRow {
+    /// Which; `phase.<id>` is its text.
+    pub id: PhaseId,
+    /// Everything on the device.
+    pub peak_bytes: u64,
+    /// What the framework's allocator hands out.
+    pub allocated_bytes: u64,
+    /// It is the highest.
+    pub highest: bool,
+}
+
+/// One limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LimitRow {
+    /// Text key of its name.
+    pub key: &'static str,
+    /// The largest value that fits; 0: not even one.
+    pub value: u64,
+    /// The term that stops the next.
+    pub stopped_by: Option<TermId>,
+}
+
+impl Report {
+    /// The rows of the answer to `scenario`.
+    ///
+    /// ```no_run
+    /// use oom_ledger_core::share::{Report, Scenario};
+    /// use oom_ledger_core::text::{Lang, message};
+    /// let text = r#"{"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "h100-80gb"}}"#;
+    /// let report = Report::of(&Scenario::from_json_str(text).unwrap()).unwrap();
+    /// println!("{}", message(Lang::En, &report.sentence));
+    /// ```
+    ///
+    /// Errors: those of [`super::run`].
+    pub fn of(scenario: &Scenario) -> Result<Report, Problem> {
+        let resolved = scenario.resolve()?;
+        Ok(Report::new(scenario, &resolved, &estimate(&resolved.inputs())?))
+    }
+
+    /// The rows of `answer`, which was computed from `resolved`, which is `scenario` looked up.
+    pub fn new(scenario: &Scenario, resolved: &Resolved, answer: &Estimate) -> Report {
+        let total = answer.device.total_bytes;
+        let highest = answer.phases.iter().map(|p| p.peak_bytes).max();
+        Report {
+            verdict: answer.verdict,
+            sentence: sentence(scenario, resolved, answer),
+            refusal: answer.refusal.clone(),
+            rows: answer
+                .terms
+                .iter()
+                .filter(|term| term.high > 0)
+                .map(|term| ReportRow::new(term, total))
+                .collect(),
+            phases: answer
+                .phases
+                .iter()
+                .map(|p| PhaseRow {
+                    id: p.id,
+                    peak_bytes: p.peak_bytes,
+                    allocated_bytes: p.allocated_bytes,
+                    highest: Some(p.peak_bytes) == highest,
+                })
+                .collect(),
+            facts: facts(answer),
+            limits: limits(answer),
+            warnings: answer.warnings.clone(),
+        }
+    }
+}
+
+/// The verdict with its figures.
+fn sentence(scenario: &Scenario, resolved: &Resolved, answer: &Estimate) -> Message {
+    let Job::Serve(serve) = &scenario.job;
+    let model = scenario.model.preset.as_deref().and_then(preset).map(|p| p.name.to_owned());
+    let device = &resolved.device;
+    let device_name =
+        device.gpu.map_or_else(|| bytes_human(Bytes(device.total_bytes)), |g| g.name.to_owned());
+    let total = i128::from(answer.device.total_bytes);
+    let left = |peak: u64| total - i128::from(peak);
+    let over_budget = i128::from(answer.peak_bytes) - i128::from(answer.device.budget_bytes);
+    let id = match answer.verdict {
+        Verdict::Fits => "report.fits",
+        Verdict::Tight => "report.tight",
+        Verdict::DoesNotFit if left(answer.peak_bytes) < 0 => "report.over_total",
+        Verdict::DoesNotFit if answer.refusal.is_some() => "report.refused",
+        Verdict::DoesNotFit if over_budget > 0 => "report.over_budget",
+        Verdict::DoesNotFit => "report.does_not_fit",
+    };
+    let high = answer.phases.iter().max_by_key(|p| p.peak_bytes).map(|p| format!("phase.{}", p.id.id()));
+    Message::new(id)
+        .with("model", model.unwrap_or_else(|| resolved.model.name.clone()))
+        .with("engine", engine(&serve.engine).map_or_else(|_| serve.engine.clone(), |e| e.name().to_owned()))
+        .with("count", device.count)
+        .with("device", device_name)
+        .with("peak", Bytes(answer.peak_bytes))
+        .with("peak_range", range(answer.peak_low, answer.peak_high).unwrap_or_else(|| "±0".to_owned()))
+        .with("total", Bytes(answer.device.total_bytes))
+        .with("budget", Bytes(answer.device.budget_bytes))
+        .with("headroom", bytes_signed(left(answer.peak_bytes)))
+        .with("low", bytes_signed(left(answer.peak_high)))
+        .with("high", bytes_signed(left(answer.peak_low)))
+        .with("over", bytes_signed(-left(answer.peak_bytes)))
+        .with("over_budget", bytes_signed(over_budget))
+        .with("phase", high.unwrap_or_default())
+}
+
+fn facts(answer: &Estimate) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("report.parameters", count(answer.parameters)),
+        ("report.device_total", bytes_human(Bytes(answer.device.total_bytes))),
+        ("report.budget", bytes_human(Bytes(answer.device.budget_bytes))),
+    ];
+    let Some(kv) = &answer.kv else { return facts };
+    let whole = |key, n: u64| (n > 0).then(|| (key, count(n)));
+    let per_token = Bytes(kv.bytes_per_token.max(0.0).round() as u64);
+    facts.extend(
+        [
+            (per_token.0 > 0).then(|| ("report.kv_per_token", bytes_human(per_token))),
+            whole("report.kv_block_tokens", kv.block_tokens),
+            (kv.block_bytes > 0).then(|| ("report.kv_block_bytes", bytes_human(Bytes(kv.block_bytes)))),
+            whole("report.kv_blocks", kv.blocks),
+            whole("report.kv_tokens", kv.tokens),
+            whole("report.kv_token_line", if kv.token_line == kv.tokens { 0 } else { kv.token_line }),
+            (kv.max_concurrency > 0.0)
+                .then(|| ("report.kv_concurrency", format!("{:.2}", kv.max_concurrency))),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    facts
+}
+
+fn limits(answer: &Estimate) -> Vec<LimitRow> {
+    let limits = &answer.limits;
+    [
+        ("max_model_len", "report.limit_max_model_len", limits.max_model_len),
+        ("max_sequences", "report.limit_max_sequences", limits.max_sequences),
+        ("max_new_tokens", "report.limit_max_new_tokens", limits.max_new_tokens),
+        ("max_micro_batch", "report.limit_max_micro_batch", limits.max_micro_batch),
+    ]
+    .into_iter()
+    .filter_map(|(field, key, value)| {
+        let stopped_by = limits.stopped_by.iter().find(|(name, _)| *name == field).map(|(_, term)| *term);
+        Some(LimitRow { key, value: value?, stopped_by })
+    })
+    .collect()
+}
