@@ -3,7 +3,7 @@
 use crate::form::Form;
 use leptos::prelude::*;
 use oom_ledger_core::plan::{Estimate, estimate};
-use oom_ledger_core::share::{Resolved, Scenario};
+use oom_ledger_core::share::{Report, Resolved, Scenario};
 use oom_ledger_core::units::Problem;
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ pub struct Good {
     pub resolved: Resolved,
     /// The ledger.
     pub estimate: Estimate,
+    /// The ledger as rows, as the command line and the Markdown show it too.
+    pub report: Report,
 }
 
 /// What is on screen.
@@ -83,5 +85,6 @@ fn solve(form: &Form) -> Result<Good, Vec<Problem>> {
     let scenario = form.scenario()?;
     let resolved = scenario.resolve().map_err(|p| vec![p])?;
     let estimate = estimate(&resolved.inputs()).map_err(|p| vec![p])?;
-    Ok(Good { scenario, resolved, estimate })
+    let report = Report::new(&scenario, &resolved, &estimate);
+    Ok(Good { scenario, resolved, estimate, report })
 }

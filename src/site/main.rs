@@ -8,7 +8,6 @@ mod calculator;
 mod form;
 mod pages;
 mod prefs;
-mod report;
 mod words;
 
 fn main() {

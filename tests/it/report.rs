@@ -45,7 +45,10 @@ fn everything_that_is_computed_is_shown() {
             assert!(mark.contains("```json\n{") && mark.contains("llama-3.1-8b"), "{mark}");
             assert!(mark.contains("<https://example.org/#1.abc>"));
             for out in [&mark, &text] {
-                assert!(!out.contains("report.") && !out.contains("term.") && !out.contains("phase."), "{out}");
+                assert!(
+                    !out.contains("report.") && !out.contains("term.") && !out.contains("phase."),
+                    "{out}"
+                );
                 assert!(!out.contains("limit.") && !out.contains("provenance."), "{out}");
             }
         }

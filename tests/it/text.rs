@@ -17,7 +17,9 @@ fn placeholders(template: &str) -> BTreeSet<&str> {
         .split('{')
         .skip(1)
         .filter_map(|piece| Some(&piece[..name(piece)?]))
-        .filter(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit()))
+        .filter(|n| {
+            !n.is_empty() && n.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
+        })
         .collect()
 }
 
@@ -51,9 +53,8 @@ fn no_text_uses_a_decimal_unit() {
 
 #[test]
 fn every_id_has_a_text() {
-    let ids = |prefix: &str, all: Vec<&str>| {
-        all.into_iter().map(|id| format!("{prefix}.{id}")).collect::<Vec<_>>()
-    };
+    let ids =
+        |prefix: &str, all: Vec<&str>| all.into_iter().map(|id| format!("{prefix}.{id}")).collect::<Vec<_>>();
     let all = [
         ids("term", TermId::ALL.iter().map(|id| id.id()).collect()),
         ids("phase", PhaseId::ALL.iter().map(|id| id.id()).collect()),
@@ -127,6 +128,9 @@ fn a_message_is_filled_in_by_name() {
     assert_eq!(message(Lang::En, &m), "{value}: 8,192 (stopped by KV cache)");
     assert_eq!(message(Lang::Zh, &m), "{value}：8,192（受限于KV 缓存）");
     // A missing argument and a missing key are shown as they are, never a panic.
-    assert_eq!(message(Lang::En, &Message::new("report.limit_stopped")), "{name}: {value} (stopped by {term})");
+    assert_eq!(
+        message(Lang::En, &Message::new("report.limit_stopped")),
+        "{name}: {value} (stopped by {term})"
+    );
     assert_eq!(message(Lang::En, &Message::new("no.such_key").with("a", Bytes(1))), "no.such_key");
 }

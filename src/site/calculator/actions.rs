@@ -3,9 +3,9 @@
 use super::Shown;
 use crate::browser;
 use crate::prefs::Prefs;
-use crate::report;
 use crate::words::{now, t};
 use leptos::prelude::*;
+use oom_ledger_core::share::markdown;
 
 /// The buttons, and what came of them.
 #[component]
@@ -32,7 +32,7 @@ pub fn Actions() -> impl IntoView {
         <div class="actions">
             <button type="button" data-testid="copy-markdown" on:click=move |_| {
                 if let (Some(good), Some(link)) = (shown.get(), link()) {
-                    copy(report::markdown(prefs.lang.get_untracked(), &good.scenario, &good.resolved, &good.estimate, Some(&link)));
+                    copy(markdown(prefs.lang.get_untracked(), &good.scenario, &good.report, Some(&link)));
                 }
             }>{t("site.copy_markdown")}</button>
             <button type="button" data-testid="copy-link" on:click=move |_| {

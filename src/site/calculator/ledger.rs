@@ -5,7 +5,8 @@ use super::bar::colour;
 use super::working::WorkingView;
 use crate::words::{now, t};
 use leptos::prelude::*;
-use oom_ledger_core::memory::{Term, TermId};
+use oom_ledger_core::memory::{Symbol, TermId};
+use oom_ledger_core::share::ReportRow;
 use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
 use std::collections::BTreeSet;
 
@@ -31,7 +32,9 @@ pub fn LedgerTable() -> impl IntoView {
                     </thead>
                     <tbody>
                         {move || shown.get().map(|good| {
-                            good.estimate.terms.iter().cloned().map(|term| row(term, open)).collect_view()
+                            let symbols = |id| good.estimate.terms.iter().find(|t| t.id == id)
+                                .map(|t| t.working.symbols.clone()).unwrap_or_default();
+                            good.report.rows.iter().cloned().map(|r| { let s = symbols(r.id); row(r, s, open) }).collect_view()
                         })}
                         {move || shown.get().map(|good| {
                             let e = &good.estimate;
@@ -39,7 +42,7 @@ pub fn LedgerTable() -> impl IntoView {
                                 <tr class="total">
                                     <td>{t("site.peak")}</td>
                                     <td class="num" title=bytes_exact(Bytes(e.peak_bytes))>{bytes_human(Bytes(e.peak_bytes))}</td>
-                                    <td class="num">{range(e.peak_low, e.peak_high)}</td>
+                                    <td class="num">{format!("{} … {}", bytes_human(Bytes(e.peak_low)), bytes_human(Bytes(e.peak_high)))}</td>
                                     <td class="wide"></td>
                                     <td class="wide"></td>
                                 </tr>
@@ -52,17 +55,8 @@ pub fn LedgerTable() -> impl IntoView {
     }
 }
 
-/// A range as text; one figure where the ends are the same.
-pub fn range(low: u64, high: u64) -> String {
-    if low == high {
-        "±0".to_owned()
-    } else {
-        format!("{} – {}", bytes_human(Bytes(low)), bytes_human(Bytes(high)))
-    }
-}
-
-fn row(term: Term, open: RwSignal<BTreeSet<TermId>>) -> AnyView {
-    let id = term.id;
+fn row(row: ReportRow, symbols: Vec<Symbol>, open: RwSignal<BTreeSet<TermId>>) -> AnyView {
+    let id = row.id;
     let is_open = move || open.with(|o| o.contains(&id));
     let turn = move || {
         open.update(|o| {
@@ -72,13 +66,11 @@ fn row(term: Term, open: RwSignal<BTreeSet<TermId>>) -> AnyView {
         });
     };
     let name = format!("term.{}", id.id());
-    let origin = format!("provenance.{}", term.provenance.id());
-    let residency = format!("residency.{}", term.residency.id());
-    let source = term.source;
-    let exact = bytes_exact(Bytes(term.bytes));
-    let human = bytes_human(Bytes(term.bytes));
-    let span = range(term.low, term.high);
-    let working = term.clone();
+    let origin = format!("provenance.{}", row.provenance.id());
+    let residency = format!("residency.{}", row.residency.id());
+    let exact = bytes_exact(Bytes(row.bytes));
+    let human = bytes_human(Bytes(row.bytes));
+    let span = row.range().unwrap_or_else(|| "±0".to_owned());
     view! {
         <tr class="term" data-testid=format!("ledger-row-{}", id.id()) on:click=move |_| turn()>
             <td>
@@ -104,8 +96,7 @@ fn row(term: Term, open: RwSignal<BTreeSet<TermId>>) -> AnyView {
         {move || is_open().then(|| view! {
             <tr class="working" id=format!("working-{}", id.id()) data-testid=format!("working-{}", id.id())>
                 <td colspan="5">
-                    <WorkingView term=working.clone()/>
-                    {(!source.is_empty()).then(|| view! { <p class="hint">{t("site.source")} ": " {source}</p> })}
+                    <WorkingView row=row.clone() symbols=symbols.clone()/>
                 </td>
             </tr>
         })}

@@ -1,9 +1,9 @@
-//! Phases, limits, KV figures and notes.
+//! Limits, phases, figures and notes.
 
 use super::Shown;
 use crate::words::{now, say, t};
 use leptos::prelude::*;
-use oom_ledger_core::plan::Limits;
+use oom_ledger_core::share::{LimitRow, PhaseRow};
 use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human, count};
 
 /// Everything that follows the ledger in words and small tables.
@@ -12,23 +12,11 @@ pub fn Summary() -> impl IntoView {
     let shown = expect_context::<Shown>();
     move || {
         let good = shown.get()?;
-        let e = &good.estimate;
-        let phases = e
-            .phases
-            .iter()
-            .map(|p| {
-                let name = format!("phase.{}", p.id.id());
-                view! {
-                    <tr>
-                        <td>{now(&name)}</td>
-                        <td class="num" title=bytes_exact(Bytes(p.allocated_bytes))>{bytes_human(Bytes(p.allocated_bytes))}</td>
-                        <td class="num" title=bytes_exact(Bytes(p.peak_bytes))>{bytes_human(Bytes(p.peak_bytes))}</td>
-                    </tr>
-                }
-            })
-            .collect_view();
-        let notes = e.warnings.iter().map(|m| view! { <li>{say(m)}</li> }).collect_view();
-        let any_notes = !e.warnings.is_empty();
+        let report = &good.report;
+        let notes = report.warnings.iter().map(|m| view! { <li>{say(m)}</li> }).collect_view();
+        let facts = report.facts.iter().map(|(key, value)| {
+            view! { <tr><th scope="row">{now(key)}</th><td class="num">{value.clone()}</td></tr> }
+        });
         Some(view! {
             <section class="columns">
                 <table>
@@ -38,7 +26,7 @@ pub fn Summary() -> impl IntoView {
                         <th scope="col" class="num">{t("site.largest")}</th>
                         <th scope="col">{t("site.stopped_by")}</th>
                     </tr></thead>
-                    <tbody>{limits(&e.limits)}</tbody>
+                    <tbody>{report.limits.iter().map(limit).collect_view()}</tbody>
                 </table>
                 <table>
                     <caption>{t("site.phases")}</caption>
@@ -47,57 +35,40 @@ pub fn Summary() -> impl IntoView {
                         <th scope="col" class="num">{t("site.allocated")}</th>
                         <th scope="col" class="num">{t("site.on_device")}</th>
                     </tr></thead>
-                    <tbody>{phases}</tbody>
+                    <tbody>{report.phases.iter().map(phase).collect_view()}</tbody>
                 </table>
-                {e.kv.as_ref().map(|kv| view! {
-                    <table>
-                        <caption>{t("site.kv")}</caption>
-                        <tbody>
-                            {figure("kv.bytes_per_token", bytes_exact(Bytes(kv.bytes_per_token.round() as u64)))}
-                            {(kv.blocks > 0).then(|| figure("kv.block", format!("{} × {}", count(kv.block_tokens), bytes_human(Bytes(kv.block_bytes)))))}
-                            {(kv.blocks > 0).then(|| figure("kv.blocks", count(kv.blocks)))}
-                            {(kv.tokens > 0).then(|| figure("kv.tokens", count(kv.tokens)))}
-                            {(kv.token_line > 0).then(|| figure("kv.token_line", count(kv.token_line)))}
-                            {(kv.max_concurrency > 0.0).then(|| figure("kv.max_concurrency", format!("{:.2}×", kv.max_concurrency)))}
-                        </tbody>
-                    </table>
-                })}
+                <table class="facts">
+                    <caption>{t("site.figures")}</caption>
+                    <tbody>{facts.collect_view()}</tbody>
+                </table>
             </section>
-            {any_notes.then(|| view! {
+            {(!report.warnings.is_empty()).then(|| view! {
                 <section><h2>{t("site.notes")}</h2><ul class="notes">{notes}</ul></section>
             })}
         })
     }
 }
 
-fn figure(key: &'static str, value: String) -> AnyView {
-    view! { <tr><th scope="row">{now(key)}</th><td class="num">{value}</td></tr> }.into_any()
+fn phase(row: &PhaseRow) -> AnyView {
+    let bytes = |b: u64| view! { <td class="num" title=bytes_exact(Bytes(b))>{bytes_human(Bytes(b))}</td> };
+    view! {
+        <tr class:highest=row.highest>
+            <td>{now(&format!("phase.{}", row.id.id()))}</td>
+            {bytes(row.allocated_bytes)}
+            {bytes(row.peak_bytes)}
+        </tr>
+    }
+    .into_any()
 }
 
-fn limits(limits: &Limits) -> Vec<AnyView> {
-    let rows = [
-        ("max_model_len", "limit.max_model_len", limits.max_model_len),
-        ("max_sequences", "limit.max_sequences", limits.max_sequences),
-        ("max_new_tokens", "limit.max_new_tokens", limits.max_new_tokens),
-        ("max_micro_batch", "limit.max_micro_batch", limits.max_micro_batch),
-    ];
-    rows.into_iter()
-        .filter_map(|(field, key, value)| {
-            let stop = limits
-                .stopped_by
-                .iter()
-                .find(|(f, _)| *f == field)
-                .map(|(_, term)| format!("term.{}", term.id()));
-            value.map(|v| {
-                view! {
-                    <tr>
-                        <td>{now(key)}</td>
-                        <td class="num">{if v == 0 { now("limit.none") } else { count(v) }}</td>
-                        <td>{stop.map_or_else(|| now("limit.model"), |s| now(&s))}</td>
-                    </tr>
-                }
-                .into_any()
-            })
-        })
-        .collect()
+fn limit(row: &LimitRow) -> AnyView {
+    let stop = row.stopped_by.map_or_else(|| now("limit.model"), |id| now(&format!("term.{}", id.id())));
+    view! {
+        <tr>
+            <td>{now(row.key)}</td>
+            <td class="num">{if row.value == 0 { now("limit.none") } else { count(row.value) }}</td>
+            <td>{stop}</td>
+        </tr>
+    }
+    .into_any()
 }

@@ -1,35 +1,29 @@
 //! The answer in one sentence.
 
 use super::Shown;
-use crate::report;
-use crate::words::{now, say};
+use crate::words::say;
 use leptos::prelude::*;
 
-/// The sentence, the refusal if there is one, and what was asked.
+/// The sentence, and the engine's refusal if there is one.
 #[component]
 pub fn VerdictLine() -> impl IntoView {
     let shown = expect_context::<Shown>();
-    move || {
-        let good = shown.get()?;
-        let verdict = good.estimate.verdict.id();
-        let sentence = say(&report::sentence(&good.estimate));
-        let refusal = good.estimate.refusal.clone();
-        Some(view! {
-            <section aria-live="polite">
-                <p class=format!("verdict-line {verdict}") data-testid="verdict">
-                    <strong>{now(verdict_key(verdict))}</strong> " " {sentence}
-                </p>
-                {refusal.map(|r| view! { <p class="refusal">{say(&r)}</p> })}
-                <p class="what">{report::question(&good.scenario, &good.resolved)}</p>
-            </section>
-        })
-    }
-}
-
-fn verdict_key(id: &str) -> &'static str {
-    match id {
-        "fits" => "site.fits",
-        "tight" => "site.tight",
-        _ => "site.does_not_fit",
+    view! {
+        <section aria-live="polite">
+            {move || {
+                let good = shown.get()?;
+                let sentence = say(&good.report.sentence);
+                // The verdict itself stands before the first colon, in either language.
+                let colon = sentence.find([':', '：']).unwrap_or(0);
+                let (verdict, rest) = sentence.split_at(colon);
+                let refusal = good.report.refusal.as_ref().map(|r| view! { <p class="refusal">{say(r)}</p> });
+                Some(view! {
+                    <p class=format!("verdict-line {}", good.report.verdict.id()) data-testid="verdict">
+                        <strong>{verdict.to_owned()}</strong> {rest.to_owned()}
+                    </p>
+                    {refusal}
+                })
+            }}
+        </section>
     }
 }
