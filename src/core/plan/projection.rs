@@ -27,6 +27,9 @@ pub struct Sample {
     pub low: u64,
     /// High end of its range.
     pub high: u64,
+    /// Bytes of keys, values and states that this load really occupies: less than the term of an engine that
+    /// takes a pool beforehand.
+    pub used: u64,
     /// Whether this load is served.
     pub fits: bool,
 }
@@ -122,10 +125,11 @@ pub fn series(inputs: &Inputs<'_>, axis: Axis, samples: usize) -> Result<Series,
         Axis::Tokens => most_tokens(inputs),
         Axis::Sequences => most_sequences(&*surface, inputs),
     };
-    let served = |x: u64| match axis {
-        Axis::Tokens => surface.at(inputs.serve.sequences, x).fits,
-        Axis::Sequences => surface.at(x, own_tokens(inputs)).fits,
+    let point = |x: u64| match axis {
+        Axis::Tokens => surface.at(inputs.serve.sequences, x),
+        Axis::Sequences => surface.at(x, own_tokens(inputs)),
     };
+    let served = |x: u64| point(x).fits;
     let crossing = Some(largest(most, served)).filter(|x| *x > 0 && *x < most);
     let here = match axis {
         Axis::Tokens => own_tokens(inputs),
@@ -156,6 +160,7 @@ pub fn series(inputs: &Inputs<'_>, axis: Axis, samples: usize) -> Result<Series,
             total: ledger.peak_bytes,
             low: ledger.peak.low,
             high: ledger.peak.high,
+            used: point(x).kv_bytes,
             fits: served(x),
         })
         .collect();

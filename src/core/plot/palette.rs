@@ -34,6 +34,12 @@ pub const fn term(id: TermId) -> Rgb {
     }
 }
 
+/// `colour` with a share of `ground`, 0 to 1, mixed into it.
+pub fn mix(colour: Rgb, ground: Rgb, share: f64) -> Rgb {
+    let one = |c: u8, g: u8| (f64::from(c) + (f64::from(g) - f64::from(c)) * share).round() as u8;
+    (one(colour.0, ground.0), one(colour.1, ground.1), one(colour.2, ground.2))
+}
+
 /// `#rrggbb` of a colour.
 pub fn hex((r, g, b): Rgb) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")

@@ -47,11 +47,13 @@ pub fn series_reading(lang: Lang, series: &Series, index: usize) -> Option<Strin
         })
         .collect();
     Some(format!(
-        "{} {}: {} ({}) — {}",
+        "{} {}: {} ({}); {} {} — {}",
         count(sample.x),
         axis_word(lang, series.axis),
         bytes_human(Bytes(sample.total)),
         parts.join(", "),
+        text(lang, "plan.kv_used"),
+        bytes_human(Bytes(sample.used)),
         fits_word(lang, sample.fits),
     ))
 }
@@ -73,7 +75,7 @@ pub fn plane_reading(lang: Lang, plane: &Plane, column: usize, row: usize) -> Op
     ))
 }
 
-/// Rows of the table beside the chart: value, bytes of each term, total, whether it fits. At most about
+/// Rows of the table beside the chart: value, bytes of each term, KV in use, total, whether it fits. At most about
 /// `most` rows, the crossing point and its neighbour among them.
 pub fn series_rows(lang: Lang, series: &Series, most: usize) -> Vec<Vec<String>> {
     let stride = series.samples.len().div_ceil(most.max(1)).max(1);
@@ -86,6 +88,7 @@ pub fn series_rows(lang: Lang, series: &Series, most: usize) -> Vec<Vec<String>>
         .map(|(_, s)| {
             let mut row = vec![count(s.x)];
             row.extend(s.terms.iter().map(|b| bytes_human(Bytes(*b))));
+            row.push(bytes_human(Bytes(s.used)));
             row.push(bytes_human(Bytes(s.total)));
             row.push(fits_word(lang, s.fits).to_owned());
             row
@@ -113,15 +116,21 @@ pub fn summary(lang: Lang, series: &Series) -> String {
         (Some(first), Some(last)) => (first, last),
         _ => return text(lang, "plan.empty").to_owned(),
     };
-    let key = match series.crossing {
-        Some(_) => "plan.summary_crossing",
-        None if last.fits => "plan.summary_all",
-        None => "plan.summary_none",
+    // A pool does not grow with the load; what grows is how much of it is in use.
+    let pooled = first.total == last.total;
+    let key = match (series.crossing, pooled) {
+        (Some(_), false) => "plan.summary_crossing",
+        (Some(_), true) => "plan.summary_pool_crossing",
+        (None, true) if last.fits => "plan.summary_pool_all",
+        (None, _) if last.fits => "plan.summary_all",
+        (None, _) => "plan.summary_none",
     };
     text(lang, key)
         .replace("{axis}", axis)
         .replace("{from}", &count(first.x))
         .replace("{to}", &count(last.x))
+        .replace("{used_low}", &bytes_human(Bytes(first.used)))
+        .replace("{used_high}", &bytes_human(Bytes(last.used)))
         .replace("{low}", &bytes_human(Bytes(first.total)))
         .replace("{high}", &bytes_human(Bytes(last.total)))
         .replace("{crossing}", &count(series.crossing.unwrap_or(0)))

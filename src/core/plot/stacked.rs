@@ -3,7 +3,8 @@
 
 use super::look::{Frame, Look, NotDrawn, failed};
 use super::palette;
-use crate::plan::Series;
+use crate::memory::TermId;
+use crate::plan::{Sample, Series};
 use crate::units::{Bytes, count};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -58,12 +59,21 @@ pub fn stacked<DB: DrawingBackend>(
     // From the top of the stack down, each area reaching to the axis: the next covers its lower part.
     for upto in (1..=series.terms.len()).rev() {
         let id = series.terms[upto - 1];
-        let points = series.samples.iter().map(|s| {
-            let sum: u64 = s.terms[..upto].iter().sum();
-            (s.x as f64, sum as f64 / GIB)
-        });
+        let below = |s: &Sample| s.terms[..upto - 1].iter().sum::<u64>();
+        let points = |part: &dyn Fn(&Sample) -> u64| -> Vec<(f64, f64)> {
+            series.samples.iter().map(|s| (s.x as f64, (below(s) + part(s)) as f64 / GIB)).collect()
+        };
         let fill = rgb(palette::term(id));
-        chart.draw_series(AreaSeries::new(points, 0.0, fill.filled())).map_err(failed)?;
+        let whole = points(&|s| s.terms[upto - 1]);
+        if id == TermId::KvCache && series.samples.iter().any(|s| s.used < s.terms[upto - 1]) {
+            // A pool taken beforehand: what this load occupies of it in full colour, the rest pale.
+            let pale = rgb(palette::mix(palette::term(id), theme.paper, 0.68));
+            chart.draw_series(AreaSeries::new(whole, 0.0, pale.filled())).map_err(failed)?;
+            let used = points(&|s| s.used.min(s.terms[upto - 1]));
+            chart.draw_series(AreaSeries::new(used, 0.0, fill.filled())).map_err(failed)?;
+        } else {
+            chart.draw_series(AreaSeries::new(whole, 0.0, fill.filled())).map_err(failed)?;
+        }
     }
     // Hairlines of the paper between the areas keep neighbours apart without relying on hue.
     for upto in 1..=series.terms.len() {

@@ -9,6 +9,17 @@ pub(super) const ROWS: &[Row] = &[
     ("plan.served", "fits", "放得下"),
     ("plan.not_served", "does not fit", "放不下"),
     ("plan.most_here", "most sequences at these tokens:", "此长度下最多序列数："),
+    ("plan.kv_used", "KV cache in use", "已用 KV 缓存"),
+    (
+        "plan.summary_pool_crossing",
+        "The engine takes {high} beforehand; from {from} to {to} {axis} the KV cache in use goes from {used_low} to {used_high}, and the largest load that fits is {crossing} {axis}.",
+        "引擎预先占用 {high}；从 {from} 到 {to} {axis}，已用 KV 缓存从 {used_low} 增至 {used_high}，最多放得下 {crossing} {axis}。",
+    ),
+    (
+        "plan.summary_pool_all",
+        "The engine takes {high} beforehand; from {from} to {to} {axis} the KV cache in use goes from {used_low} to {used_high}; all of it fits.",
+        "引擎预先占用 {high}；从 {from} 到 {to} {axis}，已用 KV 缓存从 {used_low} 增至 {used_high}；全部放得下。",
+    ),
     ("plan.empty", "nothing to show", "无内容可显示"),
     (
         "plan.summary_crossing",

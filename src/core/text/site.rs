@@ -28,7 +28,7 @@ pub(super) const ROWS: &[Row] = &[
     ("input.config_clear", "Back to the list", "回到列表"),
     ("input.dtype", "Weights dtype", "权重 dtype"),
     ("input.quantization", "Quantisation", "量化"),
-    ("input.no_quantization", "as the checkpoint", "按检查点"),
+    ("input.no_quantization", "as config", "按配置"),
     ("input.device", "Device", "设备"),
     ("input.gpu", "GPU", "GPU"),
     ("input.gpu_bytes", "Or its total", "或输入总显存"),

@@ -98,6 +98,7 @@ fn table(series: &Series, title: &'static str, x: &'static str, prefs: Prefs) ->
             <thead><tr>
                 <th scope="col" class="num">{now(x)}</th>
                 {heads}
+                <th scope="col" class="num">{now("plan.kv_used")}</th>
                 <th scope="col" class="num">{now("site.peak")}</th>
                 <th scope="col" class="num">{now("site.verdict")}</th>
             </tr></thead>
