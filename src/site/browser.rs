@@ -30,7 +30,16 @@ pub fn prefers_chinese() -> bool {
 
 /// Whether the system wants dark, followed.
 pub fn system_dark() -> RwSignal<bool> {
-    let query = window().match_media("(prefers-color-scheme: dark)").ok().flatten();
+    media("(prefers-color-scheme: dark)")
+}
+
+/// Whether the window is wide enough for two columns (as `calculator.css` has it), followed.
+pub fn wide() -> RwSignal<bool> {
+    media("(min-width: 60.01rem)")
+}
+
+fn media(query: &str) -> RwSignal<bool> {
+    let query = window().match_media(query).ok().flatten();
     let signal = RwSignal::new(query.as_ref().is_some_and(web_sys::MediaQueryList::matches));
     if let Some(query) = query {
         let follow = Closure::<dyn Fn(web_sys::MediaQueryListEvent)>::new(
@@ -103,8 +112,15 @@ pub fn register_service_worker() {
     }
 }
 
-/// Moves the focus to the element of that id.
+/// Moves the focus to the element of that id, unfolding what it lies in.
 pub fn focus(id: &str) {
+    let mut around = document().get_element_by_id(id);
+    while let Some(element) = around {
+        if element.tag_name().eq_ignore_ascii_case("details") {
+            let _ = element.set_attribute("open", "");
+        }
+        around = element.parent_element();
+    }
     if let Some(element) = document().get_element_by_id(id)
         && let Ok(element) = element.dyn_into::<web_sys::HtmlElement>()
     {

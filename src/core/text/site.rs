@@ -124,6 +124,7 @@ pub(super) const ROWS: &[Row] = &[
     ("site.plane_hint", "Coloured where the load fits, deeper the fuller; blank where it does not. Both axes are logarithmic.", "有颜色处放得下，颜色越深越满；空白处放不下。两轴均为对数。"),
     ("site.verdict", "Verdict", "判定"),
     ("site.figures", "Figures", "数字"),
+    ("site.change_inputs", "Model, device, engine and load", "模型、设备、引擎与负载"),
     ("about.how", "The ledger must balance", "账本必须配平"),
     ("about.how_text", "A model's config becomes tensors by name and shape; the engine's own rules say what is allocated, rounded and reserved. Each row opens to its formula with your numbers in it.", "模型配置被展开为逐个命名、带形状的张量；引擎自身的规则决定分配、取整与预留。每一行都能展开，看到代入你的数字后的公式。"),
     ("about.origin", "Where a figure comes from", "数字从何而来"),

@@ -14,9 +14,13 @@ use oom_ledger_core::model::Quantization;
 #[component]
 pub fn Inputs() -> impl IntoView {
     let session = expect_context::<Session>();
+    // On a wide window always open; on a phone the answer comes first.
+    let wide = crate::browser::wide();
     let dtypes = ["bf16", "fp16", "fp32"].map(|d| (d.to_owned(), d.to_owned())).to_vec();
     view! {
-        <form class="inputs" aria-label=t("site.inputs") on:submit=|event| event.prevent_default()>
+        <details class="inputs" prop:open=move || wide.get()>
+        <summary class="sheet">{t("site.change_inputs")}</summary>
+        <form aria-label=t("site.inputs") on:submit=|event| event.prevent_default()>
             <fieldset>
                 <legend>{t("input.model")}</legend>
                 <ModelSearch/>
@@ -64,6 +68,7 @@ pub fn Inputs() -> impl IntoView {
                 <Measured/>
             </fieldset>
         </form>
+        </details>
     }
 }
 
