@@ -13,57 +13,68 @@ use oom_ledger_core::share::Scenario;
 pub struct Address {
     /// Id of the page.
     pub page: RwSignal<&'static str>,
+    /// The permalink that stands for what is on screen; empty for the first form.
+    link: RwSignal<String>,
 }
 
 impl Address {
     /// Reads the address, follows history, and writes every answered question back.
     pub fn start(session: Session) -> Address {
-        let address = Address { page: RwSignal::new(PAGES[0].id) };
-        let steps_written = StoredValue::new(0);
-        // What the address says; an equal document is not written again.
-        let stands = StoredValue::new(String::new());
-        let read = move || {
-            let fragment = browser::fragment();
-            let (page, link) = fragment.split_once('/').unwrap_or((&fragment, ""));
-            address.page.set(crate::pages::page(page).id);
-            if !link.is_empty() {
-                stands.set_value(link.to_owned());
-                match Scenario::from_permalink(link) {
-                    Ok(scenario) => {
-                        session.link.set(None);
-                        session.form.set(Form::of(&scenario));
-                    }
-                    Err(problem) => session.link.set(Some(problem)),
-                }
-            } else if fragment.is_empty() && !stands.get_value().is_empty() {
-                stands.set_value(String::new());
-                session.form.set(Form::first());
-            }
-        };
-        read();
-        browser::on_address(read);
-        Effect::new(move |before: Option<()>| {
+        let address = Address { page: RwSignal::new(PAGES[0].id), link: RwSignal::new(String::new()) };
+        address.read(session);
+        browser::on_address(move || address.read(session));
+        let steps_written = StoredValue::new(session.steps.get_untracked());
+        Effect::new(move || {
             let steps = session.steps.get();
-            let Some(good) = session.answer.with(|a| a.problems.is_empty().then(|| a.good.clone())).flatten()
-            else {
-                return;
-            };
-            if session.link.with_untracked(Option::is_some) {
+            let good = session.answer.with(|a| a.problems.is_empty().then(|| a.good.clone())).flatten();
+            // What could not be read stays in the address until the person changes something.
+            if session.link.get().is_some() {
                 return;
             }
-            let Ok(link) = good.scenario.permalink() else { return };
+            let Some(good) = good else { return };
             let new_step = steps != steps_written.get_value();
-            steps_written.set_value(steps);
-            // The first answer stands under the bare address.
-            if before.is_none() && stands.get_value().is_empty() {
-                stands.set_value(String::new());
+            let Ok(link) = good.scenario.permalink() else { return };
+            let first = address.link.with_untracked(String::is_empty)
+                && session.form.with_untracked(|form| *form == Form::first());
+            if first || address.link.get_untracked() == link {
                 return;
             }
-            if stands.get_value() != link {
-                browser::set_fragment(&format!("{}/{link}", PAGES[0].id), new_step);
-                stands.set_value(link);
-            }
+            steps_written.set_value(steps);
+            browser::set_fragment(&format!("{}/{link}", PAGES[0].id), new_step);
+            address.link.set(link);
         });
         address
+    }
+
+    fn read(self, session: Session) {
+        let fragment = browser::fragment();
+        let (page, link) = fragment.split_once('/').unwrap_or((&fragment, ""));
+        self.page.set(crate::pages::page(page).id);
+        if link.is_empty() {
+            // The bare address is the first form; a page without a Scenario of its own keeps what is there.
+            if fragment.is_empty() && self.link.with_untracked(|l| !l.is_empty()) {
+                self.link.set(String::new());
+                session.link.set(None);
+                session.form.set(Form::first());
+            }
+            return;
+        }
+        if self.link.with_untracked(|l| l == link) {
+            return;
+        }
+        self.link.set(link.to_owned());
+        match Scenario::from_permalink(link) {
+            Ok(scenario) => {
+                session.link.set(None);
+                session.form.set(Form::of(&scenario));
+            }
+            Err(problem) => session.link.set(Some(problem)),
+        }
+    }
+
+    /// The address of a page, with what is on screen where the page shows it; tracked.
+    pub fn of(self, page: &str) -> String {
+        let link = self.link.get();
+        if page == PAGES[0].id && !link.is_empty() { format!("#{page}/{link}") } else { format!("#{page}") }
     }
 }

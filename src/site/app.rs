@@ -20,7 +20,7 @@ pub fn App() -> impl IntoView {
         .map(|page| {
             let here = move || address.page.get() == page.id;
             view! {
-                <a href=format!("#{}", page.id) aria-current=move || here().then_some("page")>
+                <a href=move || address.of(page.id) aria-current=move || here().then_some("page")>
                     {t(page.name)}
                 </a>
             }
@@ -31,7 +31,7 @@ pub fn App() -> impl IntoView {
             {t("site.skip")}
         </a>
         <header class="mast">
-            <a class="name" href="#calculator">"OOM Ledger"</a>
+            <a class="name" href=move || address.of(PAGES[0].id)>"OOM Ledger"</a>
             <nav aria-label=t("site.pages")>{links}</nav>
             <div class="switches">
                 <button

@@ -71,7 +71,7 @@ pub struct Form {
     values: BTreeMap<&'static str, String>,
     /// A dropped or pasted config, as text; used in place of the preset.
     pub config: Option<String>,
-    /// Whether the text of the config came with an address rather than from a person.
+    /// Fields of the config to replace; they come with an address or a document, not from a field.
     overrides: Option<Value>,
 }
 

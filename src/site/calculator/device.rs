@@ -9,26 +9,26 @@ use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
 
 const PATH: &str = "device.preset";
 
-/// Groups of the list: key of the name, and who belongs there.
-const GROUPS: &[(&str, fn(&Gpu) -> bool)] = &[
-    ("gpu.mig", |g| is_slice(g)),
-    ("gpu.unified", |g| g.unified),
-    ("gpu.amd", |g| g.vendor == Vendor::Amd),
-    ("gpu.geforce", |g| g.id.starts_with("rtx-") && g.name.contains("GeForce")),
-    ("gpu.workstation", |g| g.name.contains("RTX") || g.name.contains("Quadro") || g.name.contains("TITAN")),
-    ("gpu.datacenter", |_| true),
-];
-
 /// The order shown: what people serve on comes first.
 const ORDER: &[&str] =
     &["gpu.datacenter", "gpu.workstation", "gpu.geforce", "gpu.amd", "gpu.mig", "gpu.unified"];
 
-fn is_slice(g: &Gpu) -> bool {
-    g.name.contains("MIG") || g.name.contains("g.")
-}
-
+/// Which group of the list a device stands in.
 fn group_of(g: &Gpu) -> &'static str {
-    GROUPS.iter().find(|(_, belongs)| belongs(g)).map_or("gpu.datacenter", |(name, _)| name)
+    let named = |words: &[&str]| words.iter().any(|w| g.name.contains(w));
+    if named(&["MIG"]) {
+        "gpu.mig"
+    } else if g.unified {
+        "gpu.unified"
+    } else if g.vendor == Vendor::Amd {
+        "gpu.amd"
+    } else if named(&["GeForce"]) {
+        "gpu.geforce"
+    } else if named(&["RTX", "Quadro", "TITAN"]) {
+        "gpu.workstation"
+    } else {
+        "gpu.datacenter"
+    }
 }
 
 /// The part of the form.

@@ -56,7 +56,7 @@ pub fn Engine() -> impl IntoView {
             <Wrong path=PATH/>
         </div>
         {move || {
-            let options = engine(&chosen.get()).map(|e| e.options()).unwrap_or_default();
+            let options = engine(&chosen.get()).map(oom_ledger_core::engines::Engine::options).unwrap_or_default();
             options.iter().filter_map(one).collect_view()
         }}
     }
