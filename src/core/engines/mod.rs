@@ -44,6 +44,9 @@ pub struct Point {
 /// A job with everything but load fixed, ready to be asked many points. Must agree with the ledger: tested.
 pub trait Surface {
     /// The point of `sequences` sequences of `tokens` tokens each (prompt and answer together).
+    ///
+    /// Where the engine is started for a longest request and the settings leave it open, a point stands for an
+    /// engine started for exactly its tokens.
     fn at(&self, sequences: u64, tokens: u64) -> Point;
 }
 

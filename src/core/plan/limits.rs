@@ -63,11 +63,15 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
     }
 
     if engine.options().iter().any(|option| option.field == "max_model_len") {
-        let starts = |n: u64| {
-            let settings = ServeSettings { max_model_len: Some(n), ..serve.clone() };
-            engine.surface(&Inputs { serve: &settings, ..*inputs }).is_ok_and(|s| s.at(1, n).fits)
+        let started_for = |n: Option<u64>| {
+            let settings = ServeSettings { max_model_len: n, ..serve.clone() };
+            engine.surface(&Inputs { serve: &settings, ..*inputs })
         };
-        let context = largest(longest, starts);
+        // Without a length, a point stands for an engine started for exactly its tokens: one surface is enough.
+        let context = match started_for(None) {
+            Ok(surface) => largest(longest, |n| surface.at(1, n).fits),
+            Err(_) => largest(longest, |n| started_for(Some(n)).is_ok_and(|s| s.at(1, n).fits)),
+        };
         found.max_model_len = Some(context);
         if context < longest {
             note(&mut found, engine, inputs, "max_model_len", |s| {
@@ -107,7 +111,12 @@ fn note(
         half.max_model_len = beyond.max_model_len;
     }
     let ask = |settings: &ServeSettings| engine.ledger(&Inputs { serve: settings, ..*inputs }).ok();
-    let stop = match (ask(&half), ask(&beyond)) {
+    let beyond = ask(&beyond);
+    if beyond.as_ref().is_some_and(|l| l.warnings.iter().any(|m| m.id == "vllm.more_than_max_num_seqs")) {
+        // The option stops it, no term.
+        return;
+    }
+    let stop = match (ask(&half), beyond) {
         (Some(half), Some(beyond)) => grows_most(&half, &beyond),
         _ => None,
     };
