@@ -75,6 +75,16 @@ pub(super) const ROWS: &[Row] = &[
         "该版本在滑动窗口层和分块层中也保留全部 token；更新的版本只保留窗口",
     ),
     (
+        "vllm.expert_buffers",
+        "buffers that expert parallelism exchanges tokens through are not modelled: they come on top",
+        "未对专家并行交换 token 所用的缓冲建模：需另外计算",
+    ),
+    (
+        "vllm.unified_memory",
+        "this device shares its memory with the host: what the operating system and page cache hold counts as used, and graph estimates have been several GiB off",
+        "该设备与主机共享内存：操作系统与页缓存占用也计入已用，CUDA graph 的估计曾有数 GiB 偏差",
+    ),
+    (
         "vllm.draft_weights",
         "the weights of the model's draft layers (MTP) are not part of the weights shown; their KV cache is counted",
         "模型自带草稿层（MTP）的权重未计入所示权重；其 KV 缓存已计入",

@@ -230,6 +230,12 @@ fn warnings(inputs: &Inputs<'_>, costs: &Costs, close: &Closing) -> Vec<Message>
     if layout.window_ignored {
         out.push(Message::new("vllm.window_ignored"));
     }
+    if inputs.parallel.expert > 1 {
+        out.push(Message::new("vllm.expert_buffers"));
+    }
+    if inputs.device.gpu.is_some_and(|g| g.unified) {
+        out.push(Message::new("vllm.unified_memory"));
+    }
     if s.speculative > 0 {
         let id = if model.mtp_layers > 0 { "vllm.draft_weights" } else { "vllm.draft_not_modelled" };
         out.push(Message::new(id));
