@@ -5,7 +5,7 @@
 
 use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
 use oom_ledger_core::hardware::{Device, GPUS, gpu};
-use oom_ledger_core::memory::{Ledger, Measured, Parallel, TermId, Verdict, WeightsSpec};
+use oom_ledger_core::memory::{Ledger, Measured, Parallel, Provenance, TermId, Verdict, WeightsSpec};
 use oom_ledger_core::model::{AttentionKind, DType, Model, Quantization, RecurrentState, preset};
 use oom_ledger_core::text;
 use oom_ledger_core::units::{Message, Problem, Value};
@@ -603,4 +603,46 @@ fn pools_are_predicted() {
     assert!(outside.is_empty(), "{outside:#?}");
     assert!(errors[errors.len() / 2] < 0.01, "{errors:?}");
     assert!(errors[errors.len() - 1] < 0.05, "{errors:?}");
+}
+
+/// Printed terms replace modelled ones, say so, and the pool closes to what the same log printed.
+#[test]
+fn measured_terms_close_to_the_printed_pool() {
+    let gib = (1u64 << 30) as f64;
+    let bytes = |x: f64| Some((x * gib) as u64);
+    // Source, preset, ranks, version, total, utilisation; weights, activation peak, non-torch; pool.
+    let rows = [
+        ("llm-d-planner", "llama-3.1-8b", 1, "0.11.0", 79.18, 0.9, [14.99, 4.76, 0.13], 51.38),
+        ("llm-d-planner", "qwen3-32b", 2, "0.11.0", 79.18, 0.9, [30.59, 5.64, 0.54], 34.49),
+        ("unslothai/notebooks", "llama-3.2-3b", 1, "0.8.1 (V0)", 39.56, 0.7908, [6.2472, 1.49, 0.09], 23.46),
+        ("unslothai/notebooks", "qwen3-8b", 1, "0.8.5.post1 (V0)", 14.74, 0.6934, [5.9071, 0.70, 0.03], 3.59),
+        ("vllm#11251", "llama-3.1-8b", 2, "0.6.5", 15.77, 0.9, [7.51, 2.53, 0.39], 3.76),
+        ("vllm#10511", "llama-3-8b", 1, "0.6.5", 79.22, 0.9, [14.96, 1.26, 1.79], 53.29),
+    ];
+    for (source, id, tensor, version, total, share, [weights, peak, non_torch], pool) in rows {
+        let serve = ServeSettings {
+            engine_version: Some(version.into()),
+            max_model_len: Some(2048),
+            gpu_memory_utilization: Some(share),
+            ..ServeSettings::default()
+        };
+        let mut job = job(id, (total * gib) as u64, serve);
+        job.parallel.tensor = tensor;
+        job.measured = Measured {
+            weights_bytes: bytes(weights),
+            activation_peak_bytes: bytes(peak),
+            non_torch_bytes: bytes(non_torch),
+            cuda_graph_bytes: bytes(0.5),
+            kv_available_bytes: None,
+        };
+        let ledger = job.ledger().unwrap();
+        let kv = ledger.term(TermId::KvCache).unwrap();
+        assert!((kv.bytes as f64 / gib - pool).abs() < 0.025, "{source} {id}: {}", kv.bytes as f64 / gib);
+        for term in [TermId::Weights, TermId::Activations, TermId::Workspace, TermId::CudaGraphs] {
+            let term = ledger.term(term).unwrap();
+            assert_eq!(term.provenance, Provenance::Measured, "{source} {:?}", term.id);
+            assert!(term.source.starts_with("measured."));
+        }
+        assert_eq!(kv.low, kv.high, "{source}: nothing is left to vary");
+    }
 }
