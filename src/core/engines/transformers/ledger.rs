@@ -226,11 +226,11 @@ fn rounding(model: &Model, dtype: DType) -> u64 {
 fn peak(job: &Job<'_>, model: &Model, step: Step, prompt: u64) -> Result<Peak, Problem> {
     let mut layout = job.layout(model);
     layout.masked = layout.lengths.masks(step, prompt);
-    let tape = forward(&layout, step, job.dtype);
     let needed = prompt.saturating_add(job.serve.new_tokens);
-    let dims =
-        layout.lengths.dims(step, job.serve.sequences, prompt, longest(job.serve.max_model_len, needed));
-    let (stage, bytes) = tape.peak(&dims).ok_or(Overflow)?;
+    let longest = longest(job.serve.max_model_len, needed);
+    let dims = layout.lengths.dims(step, job.serve.sequences, prompt, longest);
+    let tape = forward(&layout, step, job.dtype, Tape::peak_at(dims));
+    let (stage, bytes) = tape.peak().ok_or(Overflow)?;
     if bytes == u64::MAX {
         return Err(Overflow.into());
     }
@@ -486,7 +486,7 @@ pub fn cache_bytes(model: &Model, serve: &ServeSettings, dtype: DType) -> Result
         layout.masked = layout.lengths.masks(step, serve.prompt_tokens);
         let dims = layout.lengths.dims(step, serve.sequences, serve.prompt_tokens, longest);
         let held = |b: &Block| matches!(b.term, TermId::KvCache | TermId::RecurrentState);
-        *bytes = forward(&layout, step, dtype).last_sum(held).bytes(&dims);
+        *bytes = forward(&layout, step, dtype, Tape::symbolic()).last_sum(held).bytes(&dims);
     }
     if after.contains(&u64::MAX) {
         return Err(Overflow.into());

@@ -9,10 +9,10 @@ use crate::memory::TermId;
 use crate::model::{AttentionKind, DType, Layer, RecurrentState};
 
 /// The forward pass of `step` in the mask regime of `layout`.
-pub(super) fn forward(layout: &Layout<'_>, step: Step, dtype: DType) -> Tape {
+pub(super) fn forward(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape) -> Tape {
     let decode = step != Step::Prefill;
     let mut emit = Emit {
-        tape: Tape::with_capacity(),
+        tape,
         class: layout.class,
         e: dtype.bytes(),
         half_to_float: dtype == DType::Fp16,
@@ -159,11 +159,15 @@ impl Emit {
         let at = index.unwrap_or(layers.len());
         let mut groups: Vec<(Stored, u64, u64)> = Vec::new();
         let mut own = None;
+        let mut states: Vec<(RecurrentState, u64)> = Vec::new();
         for (i, layer) in layers.iter().enumerate() {
             if let AttentionKind::Recurrent(state) = layer.attention.kind
                 && (i < at || self.decode)
             {
-                self.recurrent_state(layout, state, 1);
+                match states.iter_mut().find(|(s, _)| *s == state) {
+                    Some((_, times)) => *times += 1,
+                    None => states.push((state, 1)),
+                }
             }
             let Some(stored) = layout.stored(&layer.attention.kind) else { continue };
             if i == at {
@@ -175,6 +179,9 @@ impl Emit {
                 Some((_, b, a)) => (*b, *a) = (*b + before, *a + after),
                 None => groups.push((stored, before, after)),
             }
+        }
+        for (state, times) in states {
+            self.recurrent_state(layout, state, times);
         }
         layout.old_of_current.set(None);
         if layout.lengths.cache == CacheImpl::None {

@@ -3,7 +3,7 @@
 use super::layout::{Lengths, Step};
 use super::ledger::{Job, longest, steps};
 use super::program::forward;
-use super::tape::{Dims, SLOTS, Sum};
+use super::tape::{Dims, SLOTS, Sum, Tape};
 use crate::engines::{Inputs, Point, Surface};
 use crate::memory::context::{context_overhead, library_workspace};
 use crate::memory::{PhaseId, TermId};
@@ -65,9 +65,12 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
 
 /// A step of each kind for a regime that the lengths can reach; empty where they cannot.
 fn sums(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, decode: bool) -> Vec<Sum> {
-    let missing = |slot: usize| lengths.windows[slot].is_none() && bits >> (slot - 1) & 1 == 1;
     let all = lengths.masks(if decode { FIRST } else { Step::Prefill }, 1);
-    if (1..SLOTS).any(|slot| missing(slot) && !all[slot]) {
+    let reached = |slot: usize| {
+        let bit = bits >> (slot - 1) & 1 == 1;
+        bit == all[slot] || bit && lengths.windows[slot].is_some()
+    };
+    if !(1..SLOTS).all(reached) {
         return Vec::new();
     }
     let mut layout = job.layout(model);
@@ -76,7 +79,7 @@ fn sums(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, decode: bo
         layout.masked[slot] = bits >> (slot - 1) & 1 == 1;
     }
     let step = if decode { FIRST } else { Step::Prefill };
-    let tape = forward(&layout, step, job.dtype);
+    let tape = forward(&layout, step, job.dtype, Tape::symbolic());
     let near = match step {
         Step::Prefill => lengths.dims(step, 1, 1024, 2048),
         Step::Decode { .. } => lengths.dims(Step::Decode { past: 1024, first: true }, 1, 1024, 2048),
@@ -91,7 +94,7 @@ const FIRST: Step = Step::Decode { past: 1, first: true };
 fn cache(job: &Job<'_>, model: &Model, lengths: &Lengths) -> Sum {
     let mut layout = job.layout(model);
     layout.masked = lengths.masks(FIRST, 1);
-    let tape = forward(&layout, FIRST, job.dtype);
+    let tape = forward(&layout, FIRST, job.dtype, Tape::symbolic());
     let held = |term| matches!(term, TermId::KvCache | TermId::RecurrentState);
     tape.last_sum(|block| held(block.term))
 }

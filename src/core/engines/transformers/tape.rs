@@ -90,13 +90,17 @@ impl Size {
     /// Bytes as the caching allocator hands them out: multiples of 512. `u64::MAX` where they overflow.
     #[inline]
     pub(super) fn bytes(&self, at: &Dims) -> u64 {
+        self.raw(at).saturating_add(511) & !511
+    }
+
+    /// Bytes before rounding.
+    #[inline]
+    fn raw(&self, at: &Dims) -> u64 {
         let [a, b, c] = self.dims;
-        let raw = self
-            .coefficient
+        self.coefficient
             .saturating_mul(at.0[a.index()])
             .saturating_mul(at.0[b.index()])
-            .saturating_mul(at.0[c.index()]);
-        raw.saturating_add(511) & !511
+            .saturating_mul(at.0[c.index()])
     }
 }
 
@@ -121,10 +125,10 @@ impl Block {
 pub(super) struct Id(u32);
 
 /// A moment at which nothing has been dropped since the last allocation: only there can the peak lie.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Stage {
-    start: u32,
-    end: u32,
+    /// Blocks alive.
+    members: Vec<u32>,
     /// The operator that had just run.
     pub(super) op: &'static str,
     /// Part of the forward pass.
@@ -133,26 +137,43 @@ pub(super) struct Stage {
     pub(super) layer: Option<u32>,
 }
 
+/// What is asked of a tape: the peak at known lengths, or every stage for any lengths.
+#[derive(Debug)]
+enum Mode {
+    Peak { at: Dims, now: u64, best: u64, stage: Stage },
+    Stages(Vec<Stage>),
+}
+
 /// Blocks and stages of one forward pass.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tape {
     blocks: Vec<Block>,
     live: Vec<u32>,
-    members: Vec<u32>,
-    stages: Vec<Stage>,
+    mode: Mode,
     rising: bool,
     part: &'static str,
     layer: Option<u32>,
 }
 
 impl Tape {
-    pub(super) fn with_capacity() -> Tape {
+    /// A tape that finds the peak at `at`.
+    pub(super) fn peak_at(at: Dims) -> Tape {
+        Tape::new(Mode::Peak { at, now: 0, best: 0, stage: Stage::default() })
+    }
+
+    /// A tape that keeps every stage.
+    pub(super) fn symbolic() -> Tape {
+        Tape::new(Mode::Stages(Vec::with_capacity(256)))
+    }
+
+    fn new(mode: Mode) -> Tape {
         Tape {
             blocks: Vec::with_capacity(512),
             live: Vec::with_capacity(64),
-            members: Vec::with_capacity(4096),
-            stages: Vec::with_capacity(256),
-            ..Tape::default()
+            mode,
+            rising: false,
+            part: "",
+            layer: None,
         }
     }
 
@@ -164,7 +185,10 @@ impl Tape {
     }
 
     pub(super) fn alloc(&mut self, block: Block) -> Id {
-        let id = u32::try_from(self.blocks.len()).unwrap_or(u32::MAX);
+        let id = self.blocks.len() as u32;
+        if let Mode::Peak { at, now, .. } = &mut self.mode {
+            *now = now.saturating_add(block.bytes(at));
+        }
         self.blocks.push(block);
         self.live.push(id);
         self.rising = true;
@@ -175,6 +199,13 @@ impl Tape {
         self.settle();
         if let Some(at) = self.live.iter().rposition(|&l| l == id.0) {
             self.live.remove(at);
+            self.forget(id.0);
+        }
+    }
+
+    fn forget(&mut self, block: u32) {
+        if let Mode::Peak { at, now, .. } = &mut self.mode {
+            *now = now.saturating_sub(self.blocks[block as usize].bytes(at));
         }
     }
 
@@ -184,11 +215,21 @@ impl Tape {
             return;
         }
         self.rising = false;
-        let start = self.members.len() as u32;
-        self.members.extend_from_slice(&self.live);
         let op = self.live.last().map_or("", |&l| self.blocks[l as usize].op);
-        let stage = Stage { start, end: self.members.len() as u32, op, part: self.part, layer: self.layer };
-        self.stages.push(stage);
+        match &mut self.mode {
+            Mode::Peak { now, best, stage, .. } => {
+                if *now > *best {
+                    *best = *now;
+                    stage.members.clear();
+                    stage.members.extend_from_slice(&self.live);
+                    (stage.op, stage.part, stage.layer) = (op, self.part, self.layer);
+                }
+            }
+            Mode::Stages(stages) => {
+                let members = self.live.clone();
+                stages.push(Stage { members, op, part: self.part, layer: self.layer });
+            }
+        }
     }
 
     /// The live set, to come back to with [`Tape::restore`].
@@ -201,6 +242,7 @@ impl Tape {
         self.settle();
         self.live.clear();
         self.live.extend_from_slice(mark);
+        self.recount();
     }
 
     /// Drops every live block that `keep` does not name.
@@ -208,10 +250,18 @@ impl Tape {
         self.settle();
         let blocks = &self.blocks;
         self.live.retain(|&l| keep(&blocks[l as usize]));
+        self.recount();
+    }
+
+    fn recount(&mut self) {
+        if let Mode::Peak { at, now, .. } = &mut self.mode {
+            let blocks = &self.blocks;
+            *now = self.live.iter().fold(0, |sum: u64, &l| sum.saturating_add(blocks[l as usize].bytes(at)));
+        }
     }
 
     pub(super) fn blocks_of(&self, stage: &Stage) -> impl Iterator<Item = &Block> {
-        self.members[stage.start as usize..stage.end as usize].iter().map(|&m| &self.blocks[m as usize])
+        stage.members.iter().map(|&m| &self.blocks[m as usize])
     }
 
     /// The blocks alive at the end that `keep` names, as a sum.
@@ -219,37 +269,30 @@ impl Tape {
         Sum::of(self.live.iter().map(|&l| &self.blocks[l as usize]).filter(|b| keep(b)))
     }
 
-    fn bytes_of(&self, stage: &Stage, at: &Dims) -> u64 {
-        self.blocks_of(stage).fold(0, |sum: u64, b| sum.saturating_add(b.bytes(at)))
-    }
-
-    /// The highest stage at `at`, with its bytes.
-    pub(super) fn peak(&self, at: &Dims) -> Option<(Stage, u64)> {
-        let mut best: Option<(Stage, u64)> = None;
-        for stage in &self.stages {
-            let bytes = self.bytes_of(stage, at);
-            if best.is_none_or(|(_, b)| bytes > b) {
-                best = Some((*stage, bytes));
-            }
+    /// The highest stage and its bytes, of a tape made to find it.
+    pub(super) fn peak(&self) -> Option<(Stage, u64)> {
+        match &self.mode {
+            Mode::Peak { best, stage, .. } => Some((stage.clone(), *best)),
+            Mode::Stages(_) => None,
         }
-        best
     }
 
     /// The stages that can be the highest at some point, as sums: what the surface evaluates.
     ///
-    /// A stage is left out where another holds at least as much in every monomial and as many tensors, so
-    /// that rounding to 512 B cannot turn the order round by more than 512 B per tensor.
+    /// A stage is left out where another holds at least as much whatever the lengths; `near` only decides
+    /// the order of comparison. Tensors not a multiple of 512 bytes are compared unrounded, so a sum may
+    /// be short by up to 512 bytes for each of those.
     pub(super) fn peaks(&self, near: &Dims) -> Vec<Sum> {
-        let mut sums: Vec<(u64, Sum)> = self
-            .stages
+        let Mode::Stages(stages) = &self.mode else { return Vec::new() };
+        let mut sums: Vec<(u64, Sum)> = stages
             .iter()
-            .map(|stage| (self.bytes_of(stage, near), Sum::of(self.blocks_of(stage))))
+            .map(|stage| Sum::of(self.blocks_of(stage)))
+            .map(|sum| (sum.bytes(near), sum))
             .collect();
         sums.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         let mut kept: Vec<Sum> = Vec::new();
         for (_, sum) in sums {
             if !kept.iter().any(|k| k.covers(&sum)) {
-                kept.retain(|k| !sum.covers(k));
                 kept.push(sum);
             }
         }
@@ -257,44 +300,97 @@ impl Tape {
     }
 }
 
-/// Bytes alive at a stage: how many tensors of each size.
+/// Bytes alive at a stage, as a polynomial in the lengths.
 #[derive(Clone, Debug)]
 pub(super) struct Sum {
-    parts: Vec<(Size, u64)>,
-    monomials: Vec<([Dim; 3], u64)>,
+    /// Whole multiples of 512 bytes, one coefficient for each product of dimensions.
+    even: Vec<Size>,
+    /// Tensors that rounding may enlarge, and how many of each.
+    odd: Vec<(Size, u64)>,
 }
 
 impl Sum {
     fn of<'a>(blocks: impl Iterator<Item = &'a Block>) -> Sum {
-        let mut parts: Vec<(Size, u64)> = Vec::new();
+        let mut sum = Sum { even: Vec::new(), odd: Vec::new() };
         for block in blocks {
-            match parts.iter_mut().find(|(size, _)| *size == block.size) {
-                Some((_, times)) => *times += block.times,
-                None => parts.push((block.size, block.times)),
+            let mut size = block.size;
+            size.dims.sort_unstable();
+            if size.dims == [Dim::One; 3] {
+                size.coefficient = size.coefficient.next_multiple_of(512);
+            }
+            if size.coefficient.is_multiple_of(512) {
+                let coefficient = size.coefficient.saturating_mul(block.times);
+                match sum.even.iter_mut().find(|s| s.dims == size.dims) {
+                    Some(s) => s.coefficient = s.coefficient.saturating_add(coefficient),
+                    None => sum.even.push(Size { coefficient, ..size }),
+                }
+            } else {
+                match sum.odd.iter_mut().find(|(s, _)| *s == size) {
+                    Some((_, times)) => *times += block.times,
+                    None => sum.odd.push((size, block.times)),
+                }
             }
         }
-        let mut monomials: Vec<([Dim; 3], u64)> = Vec::new();
-        for (size, times) in &parts {
-            let weight = size.coefficient.saturating_mul(*times);
-            match monomials.iter_mut().find(|(dims, _)| *dims == size.dims) {
-                Some((_, sum)) => *sum = sum.saturating_add(weight),
-                None => monomials.push((size.dims, weight)),
-            }
-        }
-        Sum { parts, monomials }
+        sum
     }
 
+    /// Coefficient of every product of dimensions.
+    fn monomials(&self) -> Vec<Size> {
+        let mut all = self.even.clone();
+        for (size, times) in &self.odd {
+            let coefficient = size.coefficient.saturating_mul(*times);
+            match all.iter_mut().find(|s| s.dims == size.dims) {
+                Some(s) => s.coefficient = s.coefficient.saturating_add(coefficient),
+                None => all.push(Size { coefficient, ..*size }),
+            }
+        }
+        all
+    }
+
+    /// Whether this is at least `other` whatever the lengths (rounding aside): what it lacks in one product
+    /// of dimensions it has to spare in a product that is never smaller.
     fn covers(&self, other: &Sum) -> bool {
-        other.monomials.iter().all(|(dims, weight)| {
-            *weight == 0 || self.monomials.iter().any(|(d, w)| d == dims && w >= weight)
+        let mut spare = self.monomials();
+        let mut lacking = Vec::new();
+        for mut wanted in other.monomials() {
+            if let Some(own) = spare.iter_mut().find(|s| s.dims == wanted.dims) {
+                let used = own.coefficient.min(wanted.coefficient);
+                own.coefficient -= used;
+                wanted.coefficient -= used;
+            }
+            if wanted.coefficient > 0 {
+                lacking.push(wanted);
+            }
+        }
+        lacking.into_iter().all(|mut wanted| {
+            for own in spare.iter_mut().filter(|s| never_smaller(&s.dims, &wanted.dims)) {
+                let used = own.coefficient.min(wanted.coefficient);
+                own.coefficient -= used;
+                wanted.coefficient -= used;
+            }
+            wanted.coefficient == 0
         })
     }
 
     /// Bytes at a point.
     #[inline]
     pub(super) fn bytes(&self, at: &Dims) -> u64 {
-        self.parts
+        let even = self.even.iter().fold(0, |sum: u64, size| sum.saturating_add(size.raw(at)));
+        self.odd
             .iter()
-            .fold(0, |sum: u64, (size, times)| sum.saturating_add(size.bytes(at).saturating_mul(*times)))
+            .fold(even, |sum, (size, times)| sum.saturating_add(size.bytes(at).saturating_mul(*times)))
     }
+}
+
+/// Whether the product `a` is at least the product `b` at all lengths: `b`'s dimensions are among `a`'s, and
+/// those left over are never zero.
+fn never_smaller(a: &[Dim; 3], b: &[Dim; 3]) -> bool {
+    let mut left = *a;
+    for dim in b.iter().filter(|d| **d != Dim::One) {
+        match left.iter().position(|l| l == dim) {
+            Some(at) => left[at] = Dim::One,
+            None => return false,
+        }
+    }
+    left.iter().all(|d| matches!(d, Dim::One | Dim::B | Dim::Q | Dim::N | Dim::P | Dim::C(_)))
 }
