@@ -1,6 +1,7 @@
 //! What the transformers class of a model does in its forward pass, as far as memory sees it.
 //! Read from the modelling code of transformers 5.24; decided by `model_type`, which names that code.
 
+use crate::engines::{AttentionImpl, ServeSettings};
 use crate::model::{AttentionKind, Model, TensorClass};
 
 /// How a normalisation runs.
@@ -185,6 +186,16 @@ impl Class {
             },
             without_sdpa: model.attention_softcap || model.attention_sinks || kind == "mpt",
             traced: TRACED.contains(&kind),
+        }
+    }
+}
+
+impl Class {
+    /// The kernel that really runs: some classes have no sdpa.
+    pub(super) fn attention(&self, serve: &ServeSettings) -> AttentionImpl {
+        match serve.attention {
+            AttentionImpl::Sdpa if self.without_sdpa => AttentionImpl::Eager,
+            other => other,
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) enum Step {
 }
 
 impl<'a> Layout<'a> {
-    pub(super) fn new(model: &'a Model, serve: &ServeSettings, element: u64) -> Layout<'a> {
+    pub(super) fn new(model: &'a Model, class: Class, serve: &ServeSettings, element: u64) -> Layout<'a> {
         let mut windows = [None; SLOTS];
         for layer in &model.layers {
             if let Some(window) = window(&layer.attention.kind)
@@ -77,9 +77,8 @@ impl<'a> Layout<'a> {
                 }
             }
         }
-        let class = Class::of(model);
         let lengths = Lengths {
-            attention: attention(&class, serve),
+            attention: class.attention(serve),
             cache: serve.cache,
             all_logits: serve.logits == LogitsKept::All,
             padded: serve.padding_mask,
@@ -209,13 +208,5 @@ fn window(kind: &AttentionKind) -> Option<u64> {
         AttentionKind::Sliding { window, .. } => Some(window),
         AttentionKind::Chunked { chunk, .. } => Some(chunk),
         _ => None,
-    }
-}
-
-/// The kernel that really runs: some classes have no sdpa.
-fn attention(class: &Class, serve: &ServeSettings) -> AttentionImpl {
-    match serve.attention {
-        AttentionImpl::Sdpa if class.without_sdpa => AttentionImpl::Eager,
-        other => other,
     }
 }

@@ -1,5 +1,6 @@
 //! From tapes to the ledger: peak of each phase, terms alive at the highest, range and verdict.
 
+use super::class::Class;
 use super::layout::{Layout, Lengths, Step};
 use super::program::forward;
 use super::tape::{Block, Dims, Stage, Tape};
@@ -21,6 +22,7 @@ const UNTRACED_PERCENT: u64 = 30;
 pub(super) struct Job<'a> {
     pub(super) serve: &'a ServeSettings,
     pub(super) dtype: DType,
+    class: Class,
     /// Layers split over this many devices, one after the other.
     pub(super) stages: u64,
     pub(super) warnings: Vec<Message>,
@@ -55,8 +57,8 @@ impl<'a> Job<'a> {
             return Err(Problem::not_accepted("job.serve.kv_cache_dtype", given, accepted));
         }
         let mut warnings = Vec::new();
-        let lengths = Layout::new(model, serve, dtype.bytes()).lengths;
-        if lengths.attention != serve.attention {
+        let class = Class::of(model);
+        if class.attention(serve) != serve.attention {
             warnings.push(Message::new("transformers.no_sdpa").with("model_type", model.model_type.as_str()));
         }
         if parallel.tensor > 1 {
@@ -75,7 +77,7 @@ impl<'a> Job<'a> {
         }
         if model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Recurrent(_))) {
             warnings.push(Message::new("transformers.recurrent"));
-        } else if !super::class::Class::of(model).traced {
+        } else if !class.traced {
             let message = Message::new("transformers.untraced").with("model_type", model.model_type.as_str());
             warnings.push(message.with("percent", UNTRACED_PERCENT));
         }
@@ -97,6 +99,7 @@ impl<'a> Job<'a> {
         Ok(Job {
             serve,
             dtype,
+            class,
             stages,
             warnings,
             element: dtype.bytes(),
@@ -118,7 +121,7 @@ impl<'a> Job<'a> {
     }
 
     pub(super) fn layout<'m>(&self, model: &'m Model) -> Layout<'m> {
-        let mut layout = Layout::new(model, self.serve, self.element);
+        let mut layout = Layout::new(model, self.class, self.serve, self.element);
         layout.dequantised = self.dequantised;
         layout.rounding = self.rounding;
         layout
@@ -223,13 +226,12 @@ fn rounding(model: &Model, dtype: DType) -> u64 {
     added.sum()
 }
 
-fn peak(job: &Job<'_>, model: &Model, step: Step, prompt: u64) -> Result<Peak, Problem> {
-    let mut layout = job.layout(model);
+fn peak(job: &Job<'_>, layout: &mut Layout<'_>, step: Step, prompt: u64) -> Result<Peak, Problem> {
     layout.masked = layout.lengths.masks(step, prompt);
     let needed = prompt.saturating_add(job.serve.new_tokens);
     let longest = longest(job.serve.max_model_len, needed);
     let dims = layout.lengths.dims(step, job.serve.sequences, prompt, longest);
-    let tape = forward(&layout, step, job.dtype, Tape::peak_at(dims));
+    let tape = forward(layout, step, job.dtype, Tape::peak_at(dims));
     let (stage, bytes) = tape.peak().ok_or(Overflow)?;
     if bytes == u64::MAX {
         return Err(Overflow.into());
@@ -273,7 +275,8 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
     let model = job.model(inputs.model);
     let weights = job.weights(inputs)?;
     let outside = Outside::new(inputs);
-    let lengths = job.layout(&model).lengths;
+    let mut layout = job.layout(&model);
+    let lengths = layout.lengths;
     let mut phases = vec![Phase {
         id: PhaseId::Load,
         allocated_bytes: weights.bytes,
@@ -283,7 +286,7 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
     for (id, step, prompt) in
         steps(&lengths, job.serve.prompt_tokens, job.serve.new_tokens).into_iter().flatten()
     {
-        let found = peak(&job, &model, step, prompt)?;
+        let found = peak(&job, &mut layout, step, prompt)?;
         let allocated = total(&[weights.bytes, found.bytes])?;
         let whole = total(&[allocated, outside.context.bytes, outside.workspace.bytes, outside.others])?;
         match phases.iter_mut().find(|p| p.id == id) {
@@ -298,7 +301,7 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
         }
     }
     let (found, phase) = highest.ok_or(Overflow)?;
-    let kv = summary(&job, &model);
+    let kv = summary(&job, &layout);
     let spread = job.spread();
     let mut terms = vec![weights];
     let mut tensors = alive(&found, phase, inputs, spread);
@@ -448,11 +451,10 @@ fn other_processes(bytes: u64) -> Term {
 }
 
 /// The cache object in figures: there is no pool, so only bytes per token apply.
-fn summary(job: &Job<'_>, model: &Model) -> KvSummary {
-    let layout = job.layout(model);
+fn summary(job: &Job<'_>, layout: &Layout<'_>) -> KvSummary {
     let tokens = job.serve.prompt_tokens.saturating_add(job.serve.new_tokens);
     let mut per_token = 0u64;
-    for layer in &model.layers {
+    for layer in &layout.model.layers {
         let Some(stored) = layout.stored(&layer.attention.kind) else { continue };
         let full = layout.lengths.windows[usize::from(stored.slot)].is_some_and(|w| tokens >= w);
         if !full {
@@ -478,7 +480,7 @@ pub struct CacheBytes {
 ///
 /// Errors: a figure beyond 64 bits.
 pub fn cache_bytes(model: &Model, serve: &ServeSettings, dtype: DType) -> Result<CacheBytes, Problem> {
-    let mut layout = Layout::new(model, serve, dtype.bytes());
+    let mut layout = Layout::new(model, Class::of(model), serve, dtype.bytes());
     let mut after = [0; 2];
     let decode = Step::Decode { past: serve.prompt_tokens, first: true };
     let longest = longest(serve.max_model_len, serve.prompt_tokens.saturating_add(serve.new_tokens));

@@ -13,6 +13,7 @@ mod ledger;
 mod program;
 mod scores;
 mod surface;
+mod table;
 mod tape;
 
 pub use ledger::{CacheBytes, cache_bytes};

@@ -3,8 +3,9 @@
 use super::layout::{Lengths, Step};
 use super::ledger::{Job, longest, steps};
 use super::program::forward;
+use super::table::Table;
 use super::tape::{Dims, SLOTS, Sum, Tape};
-use crate::engines::{Inputs, Point, Surface};
+use crate::engines::{CacheImpl, Inputs, Point, Surface};
 use crate::memory::context::{context_overhead, library_workspace};
 use crate::memory::{PhaseId, TermId};
 use crate::model::Model;
@@ -18,8 +19,8 @@ pub(super) struct Load {
     lengths: Lengths,
     new_tokens: u64,
     max_model_len: Option<u64>,
-    prefill: [Vec<Sum>; REGIMES],
-    decode: [Vec<Sum>; REGIMES],
+    prefill: [Table; REGIMES],
+    decode: [Table; REGIMES],
     kv: Sum,
     /// Weights, context, workspace, neighbours.
     fixed: u64,
@@ -47,7 +48,7 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
         Bytes::sum([weights, context, workspace, others].map(Bytes)).map(|b| b.0)
     };
     let lengths = job.layout(&model).lengths;
-    let tables = |decode| std::array::from_fn(|bits| sums(&job, &model, &lengths, bits, decode));
+    let tables = |decode| std::array::from_fn(|bits| table(&job, &model, &lengths, bits, decode));
     Ok(Load {
         lengths,
         new_tokens: inputs.serve.new_tokens,
@@ -64,14 +65,14 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
 }
 
 /// A step of each kind for a regime that the lengths can reach; empty where they cannot.
-fn sums(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, decode: bool) -> Vec<Sum> {
+fn table(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, decode: bool) -> Table {
     let all = lengths.masks(if decode { FIRST } else { Step::Prefill }, 1);
     let reached = |slot: usize| {
         let bit = bits >> (slot - 1) & 1 == 1;
         bit == all[slot] || bit && lengths.windows[slot].is_some()
     };
     if !(1..SLOTS).all(reached) {
-        return Vec::new();
+        return Table::default();
     }
     let mut layout = job.layout(model);
     layout.masked = all;
@@ -84,7 +85,8 @@ fn sums(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, decode: bo
         Step::Prefill => lengths.dims(step, 1, 1024, 2048),
         Step::Decode { .. } => lengths.dims(Step::Decode { past: 1024, first: true }, 1, 1024, 2048),
     };
-    tape.peaks(&near)
+    // Without a static cache, a prefill pass sees exactly the prompt.
+    Table::new(&tape.peaks(&near, !decode && lengths.cache != CacheImpl::Static))
 }
 
 /// Any decode step: the tape of one is the tape of all.
@@ -110,9 +112,7 @@ impl Surface for Load {
             let dims = self.lengths.dims(step, sequences, prompt, longest);
             let bits = regime(self.lengths.masks(step, prompt));
             let table = if step == Step::Prefill { &self.prefill[bits] } else { &self.decode[bits] };
-            for sum in table {
-                transient = transient.max(sum.bytes(&dims));
-            }
+            transient = table.highest(&dims, transient);
             if phase == PhaseId::Decode || last.is_none() {
                 last = Some(dims);
             }

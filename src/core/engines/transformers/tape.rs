@@ -266,7 +266,7 @@ impl Tape {
 
     /// The blocks alive at the end that `keep` names, as a sum.
     pub(super) fn last_sum(&self, keep: impl Fn(&Block) -> bool) -> Sum {
-        Sum::of(self.live.iter().map(|&l| &self.blocks[l as usize]).filter(|b| keep(b)))
+        Sum::of(self.live.iter().map(|&l| &self.blocks[l as usize]).filter(|b| keep(b)), false)
     }
 
     /// The highest stage and its bytes, of a tape made to find it.
@@ -281,12 +281,13 @@ impl Tape {
     ///
     /// A stage is left out where another holds at least as much whatever the lengths; `near` only decides
     /// the order of comparison. Tensors not a multiple of 512 bytes are compared unrounded, so a sum may
-    /// be short by up to 512 bytes for each of those.
-    pub(super) fn peaks(&self, near: &Dims) -> Vec<Sum> {
+    /// be short by up to 512 bytes for each of those. With `one_length` the pass sees what it is given: keys,
+    /// queries and prompt are the same tokens.
+    pub(super) fn peaks(&self, near: &Dims, one_length: bool) -> Vec<Sum> {
         let Mode::Stages(stages) = &self.mode else { return Vec::new() };
         let mut sums: Vec<(u64, Sum)> = stages
             .iter()
-            .map(|stage| Sum::of(self.blocks_of(stage)))
+            .map(|stage| Sum::of(self.blocks_of(stage), one_length))
             .map(|sum| (sum.bytes(near), sum))
             .collect();
         sums.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
@@ -304,16 +305,19 @@ impl Tape {
 #[derive(Clone, Debug)]
 pub(super) struct Sum {
     /// Whole multiples of 512 bytes, one coefficient for each product of dimensions.
-    even: Vec<Size>,
+    pub(super) even: Vec<Size>,
     /// Tensors that rounding may enlarge, and how many of each.
-    odd: Vec<(Size, u64)>,
+    pub(super) odd: Vec<(Size, u64)>,
 }
 
 impl Sum {
-    fn of<'a>(blocks: impl Iterator<Item = &'a Block>) -> Sum {
+    fn of<'a>(blocks: impl Iterator<Item = &'a Block>, one_length: bool) -> Sum {
         let mut sum = Sum { even: Vec::new(), odd: Vec::new() };
         for block in blocks {
             let mut size = block.size;
+            if one_length {
+                size.dims = size.dims.map(|d| if matches!(d, Dim::P | Dim::C(_)) { Dim::Q } else { d });
+            }
             size.dims.sort_unstable();
             if size.dims == [Dim::One; 3] {
                 size.coefficient = size.coefficient.next_multiple_of(512);
@@ -379,6 +383,14 @@ impl Sum {
         self.odd
             .iter()
             .fold(even, |sum, (size, times)| sum.saturating_add(size.bytes(at).saturating_mul(*times)))
+    }
+}
+
+impl Dims {
+    /// The product of three dimensions.
+    #[inline]
+    pub(super) fn product(&self, [a, b, c]: [Dim; 3]) -> u64 {
+        self.0[a.index()].saturating_mul(self.0[b.index()]).saturating_mul(self.0[c.index()])
     }
 }
 
