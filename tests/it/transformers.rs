@@ -3,7 +3,10 @@
 use oom_ledger_core::engines::transformers::cache_bytes;
 use oom_ledger_core::engines::{AttentionImpl, CacheImpl, Inputs, LogitsKept, ServeSettings, engine};
 use oom_ledger_core::hardware::Device;
-use oom_ledger_core::memory::{Ledger, Measured, Parallel, PhaseId, WeightsSpec};
+use oom_ledger_core::memory::hf_forward::{
+    eager_scores_bytes, expert_combine_bytes, feed_forward_bytes, logits_bytes,
+};
+use oom_ledger_core::memory::{Ledger, Measured, Parallel, PhaseId, TermId, WeightsSpec};
 use oom_ledger_core::model::{DType, Model, preset};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -229,6 +232,97 @@ fn surface_agrees_with_the_ledger() {
                 ledger.peak_bytes
             );
             assert!(point.high_bytes.abs_diff(ledger.peak.high) <= 16 << 10, "{}", row.id);
+        }
+    }
+}
+
+/// The closed forms are what the walk over operators finds where their stage is the peak.
+#[test]
+fn closed_forms_are_parts_of_the_walk() {
+    let parts = |ledger: &Ledger, term: TermId, labels: &[&str]| -> u64 {
+        let term = ledger.term(term).expect("term");
+        let named = term.working.parts.iter().filter(|p| labels.contains(&p.label.as_ref()));
+        named.map(|p| p.bytes).sum()
+    };
+    let serve = |attention, logits, prompt_tokens| ServeSettings {
+        engine: "transformers".to_owned(),
+        attention,
+        logits,
+        prompt_tokens,
+        new_tokens: 1,
+        ..ServeSettings::default()
+    };
+    let llama = model("llama-3.1-8b", None);
+    let eager = ledger(&llama, &serve(AttentionImpl::Eager, LogitsKept::Last, 2048), DType::Bf16);
+    let scores = eager_scores_bytes(1, 32, 2048, 2048, false).unwrap().0;
+    assert_eq!(eager.term(TermId::AttentionScores).unwrap().bytes, scores);
+    let half = ledger(&llama, &serve(AttentionImpl::Eager, LogitsKept::Last, 2048), DType::Fp16);
+    let scores = eager_scores_bytes(1, 32, 2048, 2048, true).unwrap().0;
+    assert_eq!(half.term(TermId::AttentionScores).unwrap().bytes, scores);
+    let all = ledger(&llama, &serve(AttentionImpl::Sdpa, LogitsKept::All, 2048), DType::Bf16);
+    assert_eq!(all.term(TermId::Logits).unwrap().bytes, logits_bytes(1, 2048, 128_256, 2, false).unwrap().0);
+    let last = ledger(&llama, &serve(AttentionImpl::Sdpa, LogitsKept::Last, 2048), DType::Bf16);
+    let labels = ["act_fn", "up_proj", "mul"];
+    let norm = 2048 * 4096 * 2;
+    let walked = parts(&last, TermId::Activations, &labels) - norm;
+    assert_eq!(walked, feed_forward_bytes(1, 2048, 14_336, 2, 3).unwrap().0);
+    let moe = ledger(
+        &model("qwen3-30b-a3b", None),
+        &serve(AttentionImpl::Sdpa, LogitsKept::Last, 8192),
+        DType::Bf16,
+    );
+    let labels = ["index(hidden)", "grouped_mm", "mul(weights)", "index(order)"];
+    let walked = parts(&moe, TermId::Activations, &labels);
+    assert_eq!(walked, expert_combine_bytes(1, 8192, 8, 2048, 2, 2).unwrap().0);
+    let stage =
+        moe.term(TermId::Activations).unwrap().working.symbols.iter().find(|s| s.name == "stage").unwrap();
+    assert_eq!(stage.value.to_string(), "feed_forward");
+}
+
+/// Sizes nobody has are a sentence, not a panic; classes that are not modelled say so.
+#[test]
+fn absurd_sizes_are_problems() {
+    let llama = model("llama-3.1-8b", None);
+    for (sequences, prompt_tokens) in [(u64::MAX, 1), (1 << 40, 1 << 40), (1, u64::MAX)] {
+        for attention in [AttentionImpl::Eager, AttentionImpl::Sdpa, AttentionImpl::Flash] {
+            let serve = ServeSettings {
+                engine: "transformers".to_owned(),
+                attention,
+                sequences,
+                prompt_tokens,
+                ..ServeSettings::default()
+            };
+            let problem =
+                ask(&llama, &serve, DType::Bf16, |i| engine("transformers").unwrap().ledger(i)).unwrap_err();
+            assert_eq!(problem.message.id, "problem.overflow");
+            let surface =
+                ask(&llama, &serve, DType::Bf16, |i| engine("transformers").unwrap().surface(i).unwrap());
+            assert!(!surface.at(sequences, prompt_tokens).fits);
+        }
+    }
+    let serve = ServeSettings { engine: "transformers".to_owned(), ..ServeSettings::default() };
+    let t5 = model("t5-large", None);
+    let problem = ask(&t5, &serve, DType::Bf16, |i| engine("transformers").unwrap().ledger(i)).unwrap_err();
+    assert_eq!(problem.message.id, "transformers.encoder_decoder");
+    let fp8 = ServeSettings { kv_cache_dtype: "fp8".to_owned(), ..serve };
+    let problem = ask(&llama, &fp8, DType::Bf16, |i| engine("transformers").unwrap().ledger(i)).unwrap_err();
+    assert_eq!(problem.field, "job.serve.kv_cache_dtype");
+}
+
+/// What the engine cannot know it says, and every sentence exists.
+#[test]
+fn warnings_have_texts() {
+    for id in ["gpt-oss-20b", "qwen3-next-80b-a3b", "llama-4-scout", "gemma-3-4b", "gemma-2-9b"] {
+        let model = model(id, None);
+        let serve = ServeSettings {
+            engine: "transformers".to_owned(),
+            attention: AttentionImpl::Sdpa,
+            ..ServeSettings::default()
+        };
+        let ledger = ledger(&model, &serve, DType::Bf16);
+        assert!(ledger.warnings.len() > 1, "{id}: {:?}", ledger.warnings);
+        for warning in &ledger.warnings {
+            assert!(oom_ledger_core::text::has(warning.id), "{}", warning.id);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Layer 2: the formulas, one file per term. Returns numbers and workings, never text.
 
 pub mod context;
+pub mod hf_forward;
 pub mod kv_cache;
 mod ledger;
 mod parallel;

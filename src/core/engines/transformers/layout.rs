@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::tape::{Dims, Id, SLOTS};
 use crate::engines::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};
-use crate::model::{AttentionKind, Model};
+use crate::model::{AttentionKind, Layer, Model};
 use std::cell::Cell;
 
 /// K and V of one layer as the cache object keeps them, in elements per token.
@@ -33,6 +33,11 @@ pub(super) struct Layout<'a> {
     pub(super) model: &'a Model,
     pub(super) class: Class,
     pub(super) lengths: Lengths,
+    /// What each layer caches.
+    pub(super) kept: Vec<Option<Stored>>,
+    /// First and last layer of each kind: the caches that grow or shrink from layer to layer make one of the
+    /// two the highest.
+    pub(super) telling: Vec<usize>,
     /// Bytes of a cached element.
     pub(super) kv_element: u64,
     /// Which slots get a mask tensor in the pass being written.
@@ -85,7 +90,9 @@ impl<'a> Layout<'a> {
             always_masked: class.always_masked,
             windows,
         };
-        Layout {
+        let mut layout = Layout {
+            kept: Vec::new(),
+            telling: telling(&model.layers),
             model,
             class,
             lengths,
@@ -96,7 +103,9 @@ impl<'a> Layout<'a> {
             dequantised: 0,
             rounding: 0,
             old_of_current: Cell::new(None),
-        }
+        };
+        layout.kept = model.layers.iter().map(|l| layout.stored(&l.attention.kind)).collect();
+        layout
     }
 
     /// The slot of an attention kind.
@@ -200,6 +209,20 @@ impl Lengths {
             }
         }
     }
+}
+
+fn telling(layers: &[Layer]) -> Vec<usize> {
+    let mut kinds: Vec<(&Layer, usize, usize)> = Vec::new();
+    for (index, layer) in layers.iter().enumerate() {
+        match kinds.iter_mut().find(|(kind, ..)| *kind == layer) {
+            Some((_, _, last)) => *last = index,
+            None => kinds.push((layer, index, index)),
+        }
+    }
+    let mut all: Vec<usize> = kinds.iter().flat_map(|(_, first, last)| [*first, *last]).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Tokens a layer of this kind looks back at most.

@@ -21,8 +21,7 @@ pub(super) fn forward(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape)
     };
     emit.inputs(layout);
     let prefix = emit.tape.mark();
-    let layers = &layout.model.layers;
-    for index in telling(layers) {
+    for &index in &layout.telling {
         emit.tape.restore(&prefix);
         emit.layer(layout, index);
     }
@@ -30,22 +29,6 @@ pub(super) fn forward(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape)
     emit.head(layout);
     emit.tape.settle();
     emit.tape
-}
-
-/// First and last layer of each kind: the caches that grow or shrink from layer to layer make one of the two
-/// the highest.
-fn telling(layers: &[Layer]) -> Vec<usize> {
-    let mut kinds: Vec<(&Layer, usize, usize)> = Vec::new();
-    for (index, layer) in layers.iter().enumerate() {
-        match kinds.iter_mut().find(|(kind, ..)| *kind == layer) {
-            Some((_, _, last)) => *last = index,
-            None => kinds.push((layer, index, index)),
-        }
-    }
-    let mut all: Vec<usize> = kinds.iter().flat_map(|(_, first, last)| [*first, *last]).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
 }
 
 impl Emit {
@@ -85,11 +68,7 @@ impl Emit {
         self.tape.enter("masks", None);
         self.term = TermId::AttentionScores;
         for slot in 0..super::tape::SLOTS {
-            let used = layout
-                .model
-                .layers
-                .iter()
-                .any(|l| layout.stored(&l.attention.kind).is_some_and(|s| usize::from(s.slot) == slot));
+            let used = layout.kept.iter().flatten().any(|s| usize::from(s.slot) == slot);
             if used && layout.masked[slot] {
                 self.mask(layout, slot as u8);
             }
@@ -169,7 +148,7 @@ impl Emit {
                     None => states.push((state, 1)),
                 }
             }
-            let Some(stored) = layout.stored(&layer.attention.kind) else { continue };
+            let Some(stored) = layout.kept[i] else { continue };
             if i == at {
                 own = Some(stored);
                 continue;

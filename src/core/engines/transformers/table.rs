@@ -57,13 +57,11 @@ impl Table {
     }
 
     fn product(&mut self, dims: [Dim; 3]) -> usize {
-        match self.products.iter().position(|p| *p == dims) {
-            Some(at) => at,
-            None => {
-                self.products.push(dims);
-                self.products.len() - 1
-            }
+        if let Some(at) = self.products.iter().position(|p| *p == dims) {
+            return at;
         }
+        self.products.push(dims);
+        self.products.len() - 1
     }
 
     /// The highest sum at a point, or `least` where none exceeds it.

@@ -148,6 +148,8 @@ enum Mode {
 #[derive(Debug)]
 pub(super) struct Tape {
     blocks: Vec<Block>,
+    /// Bytes of each block where lengths are known.
+    bytes: Vec<u64>,
     live: Vec<u32>,
     mode: Mode,
     rising: bool,
@@ -169,6 +171,7 @@ impl Tape {
     fn new(mode: Mode) -> Tape {
         Tape {
             blocks: Vec::with_capacity(512),
+            bytes: Vec::with_capacity(512),
             live: Vec::with_capacity(64),
             mode,
             rising: false,
@@ -187,7 +190,9 @@ impl Tape {
     pub(super) fn alloc(&mut self, block: Block) -> Id {
         let id = self.blocks.len() as u32;
         if let Mode::Peak { at, now, .. } = &mut self.mode {
-            *now = now.saturating_add(block.bytes(at));
+            let bytes = block.bytes(at);
+            *now = now.saturating_add(bytes);
+            self.bytes.push(bytes);
         }
         self.blocks.push(block);
         self.live.push(id);
@@ -204,8 +209,8 @@ impl Tape {
     }
 
     fn forget(&mut self, block: u32) {
-        if let Mode::Peak { at, now, .. } = &mut self.mode {
-            *now = now.saturating_sub(self.blocks[block as usize].bytes(at));
+        if let Mode::Peak { now, .. } = &mut self.mode {
+            *now = now.saturating_sub(self.bytes[block as usize]);
         }
     }
 
@@ -254,9 +259,9 @@ impl Tape {
     }
 
     fn recount(&mut self) {
-        if let Mode::Peak { at, now, .. } = &mut self.mode {
-            let blocks = &self.blocks;
-            *now = self.live.iter().fold(0, |sum: u64, &l| sum.saturating_add(blocks[l as usize].bytes(at)));
+        if let Mode::Peak { now, .. } = &mut self.mode {
+            let bytes = &self.bytes;
+            *now = self.live.iter().fold(0, |sum: u64, &l| sum.saturating_add(bytes[l as usize]));
         }
     }
 
@@ -367,7 +372,7 @@ impl Sum {
             }
         }
         lacking.into_iter().all(|mut wanted| {
-            for own in spare.iter_mut().filter(|s| never_smaller(&s.dims, &wanted.dims)) {
+            for own in spare.iter_mut().filter(|s| never_smaller(s.dims, wanted.dims)) {
                 let used = own.coefficient.min(wanted.coefficient);
                 own.coefficient -= used;
                 wanted.coefficient -= used;
@@ -396,8 +401,8 @@ impl Dims {
 
 /// Whether the product `a` is at least the product `b` at all lengths: `b`'s dimensions are among `a`'s, and
 /// those left over are never zero.
-fn never_smaller(a: &[Dim; 3], b: &[Dim; 3]) -> bool {
-    let mut left = *a;
+fn never_smaller(a: [Dim; 3], b: [Dim; 3]) -> bool {
+    let mut left = a;
     for dim in b.iter().filter(|d| **d != Dim::One) {
         match left.iter().position(|l| l == dim) {
             Some(at) => left[at] = Dim::One,
