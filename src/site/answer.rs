@@ -1,5 +1,6 @@
 //! From what was typed to the answer, and what stays on screen while something typed cannot be used.
 
+use crate::browser::timed;
 use crate::form::Form;
 use leptos::prelude::*;
 use oom_ledger_core::plan::{Estimate, estimate};
@@ -58,7 +59,7 @@ impl Session {
     pub fn start() -> Session {
         let form = RwSignal::new(Form::first());
         let answer = Memo::new(move |before: Option<&Answer>| {
-            form.with(|form| match solve(form) {
+            form.with(|form| match timed("answer", || solve(form)) {
                 Ok(good) => Answer { good: Some(Arc::new(good)), problems: Vec::new() },
                 Err(problems) => Answer { good: before.and_then(|b| b.good.clone()), problems },
             })

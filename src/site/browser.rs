@@ -127,3 +127,19 @@ pub fn focus(id: &str) {
         let _ = element.focus();
     }
 }
+
+/// Runs `work` and leaves its time in the browser's own record (`performance.getEntriesByName`), where the
+/// developer tools and the browser tests read it.
+pub fn timed<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    let Some(performance) = window().performance() else { return work() };
+    let start = performance.now();
+    let done = work();
+    let options = js_sys::Object::new();
+    let _ = js_sys::Reflect::set(&options, &"start".into(), &start.into());
+    let _ = js_sys::Reflect::set(&options, &"end".into(), &performance.now().into());
+    let measure = js_sys::Reflect::get(&performance, &"measure".into()).ok();
+    if let Some(measure) = measure.and_then(|m| m.dyn_into::<js_sys::Function>().ok()) {
+        let _ = measure.call2(&performance, &format!("oom-ledger.{name}").into(), &options);
+    }
+    done
+}

@@ -1,6 +1,7 @@
 //! The tokens x sequences plane.
 
 use super::canvas::{self, Keys};
+use crate::browser::timed;
 use crate::calculator::Shown;
 use crate::prefs::Prefs;
 use crate::words::{now, t};
@@ -24,7 +25,8 @@ pub fn PlaneChart() -> impl IntoView {
     let shown = expect_context::<Shown>();
     let prefs = expect_context::<Prefs>();
     let plane = Memo::new(move |_| {
-        shown.get().and_then(|good| plan::plane(&good.resolved.inputs(), CELLS, CELLS).ok()).map(Arc::new)
+        let good = shown.get()?;
+        timed("plane", || plan::plane(&good.resolved.inputs(), CELLS, CELLS).ok()).map(Arc::new)
     });
     let reading = RwSignal::new(None::<(usize, usize)>);
     let frame = RwSignal::new(Frame::default());
@@ -33,8 +35,10 @@ pub fn PlaneChart() -> impl IntoView {
     Effect::new(move || {
         let (Some(element), Some(plane)) = (canvas.get(), plane.get()) else { return };
         let keys = Keys { x: "site.tokens", y: "site.sequences", crossing: "site.frontier" };
-        frame
-            .set(canvas::draw(&element, size.get(), &keys, |area, look| plot::plane_map(area, &plane, look)));
+        let drawn = timed("draw-plane", || {
+            canvas::draw(&element, size.get(), &keys, |area, look| plot::plane_map(area, &plane, look))
+        });
+        frame.set(drawn);
     });
     let line = move || {
         let plane = plane.get()?;

@@ -1,6 +1,7 @@
 //! Memory against one axis.
 
 use super::canvas::{self, Keys};
+use crate::browser::timed;
 use crate::calculator::Shown;
 use crate::prefs::Prefs;
 use crate::words::{now, t};
@@ -22,7 +23,8 @@ pub fn Stacked(axis: Axis, title: &'static str, testid: &'static str) -> impl In
     let shown = expect_context::<Shown>();
     let prefs = expect_context::<Prefs>();
     let series = Memo::new(move |_| {
-        shown.get().and_then(|good| plan::series(&good.resolved.inputs(), axis, SAMPLES).ok()).map(Arc::new)
+        let good = shown.get()?;
+        timed("series", || plan::series(&good.resolved.inputs(), axis, SAMPLES).ok()).map(Arc::new)
     });
     let reading = RwSignal::new(None::<usize>);
     let frame = RwSignal::new(Frame::default());
@@ -32,7 +34,10 @@ pub fn Stacked(axis: Axis, title: &'static str, testid: &'static str) -> impl In
     let redraw = move || {
         let (Some(element), Some(series)) = (canvas.get(), series.get()) else { return };
         let keys = Keys { x, y: "site.memory", crossing: "site.crossing" };
-        frame.set(canvas::draw(&element, size.get(), &keys, |area, look| plot::stacked(area, &series, look)));
+        let drawn = timed("draw-stacked", || {
+            canvas::draw(&element, size.get(), &keys, |area, look| plot::stacked(area, &series, look))
+        });
+        frame.set(drawn);
     };
     Effect::new(redraw);
     let summary = move || series.get().map(|s| plot::summary(prefs.lang.get(), &s)).unwrap_or_default();
