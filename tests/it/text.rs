@@ -12,11 +12,10 @@ fn rows() -> impl Iterator<Item = &'static (&'static str, &'static str, &'static
 
 /// The `{placeholders}` of a template.
 fn placeholders(template: &str) -> BTreeSet<&str> {
-    let name = |piece: &'_ str| piece.find('}').map(|end| end);
     template
         .split('{')
         .skip(1)
-        .filter_map(|piece| Some(&piece[..name(piece)?]))
+        .filter_map(|piece| Some(&piece[..piece.find('}')?]))
         .filter(|n| {
             !n.is_empty() && n.chars().all(|c| c.is_ascii_lowercase() || c == '_' || c.is_ascii_digit())
         })

@@ -60,15 +60,12 @@ fn substitute(formula: &str, symbols: &[Symbol]) -> String {
             Some(c) if part_of_name(c) => None,
             _ => symbols.iter().filter(fits).max_by_key(|symbol| symbol.name.len()),
         };
-        let taken = match found {
-            Some(symbol) => {
-                out.push_str(&value(symbol));
-                symbol.name.len()
-            }
-            None => {
-                out.push(first);
-                first.len_utf8()
-            }
+        let taken = if let Some(symbol) = found {
+            out.push_str(&value(symbol));
+            symbol.name.len()
+        } else {
+            out.push(first);
+            first.len_utf8()
         };
         before = rest[..taken].chars().last();
         rest = &rest[taken..];
