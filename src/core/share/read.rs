@@ -28,15 +28,22 @@ impl Scenario {
     /// Errors: broken JSON with line and column; an unknown field with the nearest accepted one; a wrong type
     /// with the field's path; a newer schema; a model's `config.json` given in place of a Scenario.
     pub fn from_json_str(text: &str) -> Result<Scenario, Problem> {
-        let value = parse_json("", text).map_err(|mut problem| {
+        Scenario::from_json(Scenario::value_from_str(text)?)
+    }
+
+    /// The JSON in `text`, not yet looked at: for a caller that puts fields into it before
+    /// [`Scenario::from_json`].
+    ///
+    /// Errors: broken JSON with line and column.
+    pub fn value_from_str(text: &str) -> Result<Value, Problem> {
+        parse_json("", text).map_err(|mut problem| {
             problem.message.id = match problem.message.id {
                 "model.json_empty" => "scenario.empty",
                 "model.json_broken" => "scenario.broken",
                 other => other,
             };
             problem
-        })?;
-        Scenario::from_json(value)
+        })
     }
 
     /// The Scenario in a JSON value; as [`Scenario::from_json_str`].
