@@ -146,14 +146,15 @@ impl Emit {
         weights
     }
 
-    /// `scaled_dot_product_attention`: flash without a mask, efficient with one or with uneven head dims.
+    /// `scaled_dot_product_attention`: flash without a mask, efficient with one, with uneven head dims or in
+    /// fp32 (which takes grouped heads only after repeating them).
     fn sdpa(&mut self, c: &Call) -> Attended {
         let even = c.head_dim == c.v_head_dim && c.head_dim <= FLASH_HEAD_DIM;
-        let native = !c.masked && even;
+        let flash = !c.masked && even && self.e != F32;
         let packed = c.masked && self.decode;
-        let copies = if native || packed || self.class.always_masked { Vec::new() } else { self.repeated(c) };
+        let copies = if flash || packed || self.class.always_masked { Vec::new() } else { self.repeated(c) };
         let out = c.heads.saturating_mul(c.v_head_dim);
-        if native && self.e != F32 {
+        if flash {
             return Attended { output: self.flash_kernel(c, out), weights: None };
         }
         let mut masks = Vec::new();
