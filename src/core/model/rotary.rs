@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Elements of the cos/sin tables that a serving engine keeps beside the weights.
 ///
 /// A table covers the positions that the scaling stretches to (linear and dynamic: declared positions times the
-/// factor; yarn: the original positions times the factor; mrope: four times), each with as many elements as the
+/// factor; yarn: the original positions times the factor; longrope: both; mrope: four times), each with as many elements as the
 /// rotary dim. A model whose sliding layers have their own base (Gemma 3) keeps an unscaled table for them.
 pub(super) fn table_elements(
     model: &Model,
@@ -24,10 +24,13 @@ pub(super) fn table_elements(
         .find_map(|k| value(k)?.as_f64())
         .filter(|s| *s > 0.0 && *s <= 1.0)
         .unwrap_or(1.0);
+    let given = value("rotary_dim").and_then(Value::as_u64);
     let dim = |kind: &AttentionKind| match *kind {
         AttentionKind::Full { head_dim, .. }
         | AttentionKind::Sliding { head_dim, .. }
-        | AttentionKind::Chunked { head_dim, .. } => (head_dim as f64 * share) as u64,
+        | AttentionKind::Chunked { head_dim, .. } => {
+            given.filter(|d| *d <= head_dim).unwrap_or((head_dim as f64 * share) as u64)
+        }
         AttentionKind::Mla { qk_rope_head_dim, .. } => qk_rope_head_dim,
         AttentionKind::Recurrent(_) | AttentionKind::None => 0,
     };
@@ -37,9 +40,12 @@ pub(super) fn table_elements(
         kinds.filter(wanted).map(|kind| dim(&kind)).max().unwrap_or(0)
     };
     let positions = model.max_position_embeddings;
-    let stretched = stretched(positions, value("rope_scaling"));
+    let original = value("original_max_position_embeddings").and_then(Value::as_u64);
+    let stretched =
+        stretched(positions, value("rope_scaling").or_else(|| value("rope_parameters")), original);
     let (full, sliding) = (widest(false), widest(true));
-    if value("rope_local_base_freq").is_some() {
+    // OLMo 3 stretches its full layers only.
+    if value("rope_local_base_freq").is_some() || model.model_type.starts_with("olmo3") {
         return stretched.saturating_mul(full).saturating_add(positions.saturating_mul(sliding));
     }
     if full == sliding || full == 0 || sliding == 0 {
@@ -49,11 +55,11 @@ pub(super) fn table_elements(
 }
 
 /// Positions of the table under a `rope_scaling`.
-fn stretched(positions: u64, scaling: Option<&Value>) -> u64 {
+fn stretched(positions: u64, scaling: Option<&Value>, original: Option<u64>) -> u64 {
     let Some(scaling) = scaling else { return positions };
     let factor =
         scaling.get("factor").and_then(Value::as_f64).filter(|f| f.is_finite() && *f >= 1.0).unwrap_or(1.0);
-    let original = scaling.get("original_max_position_embeddings").and_then(Value::as_u64);
+    let original = scaling.get("original_max_position_embeddings").and_then(Value::as_u64).or(original);
     let times = |n: u64, by: f64| (n as f64 * by) as u64;
     if scaling.get("mrope_section").is_some() {
         return positions.saturating_mul(4);
@@ -61,6 +67,8 @@ fn stretched(positions: u64, scaling: Option<&Value>) -> u64 {
     match scaling.get("rope_type").or_else(|| scaling.get("type")).and_then(Value::as_str) {
         Some("linear" | "dynamic") => times(positions, factor),
         Some("yarn" | "deepseek_yarn") => times(original.unwrap_or(positions), factor),
+        // A short and a long table (Phi 3).
+        Some("longrope" | "su") => positions.saturating_add(original.unwrap_or(positions)),
         _ => positions,
     }
 }

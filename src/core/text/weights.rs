@@ -4,6 +4,12 @@ use super::Row;
 
 /// Key, English, Chinese.
 pub(super) const ROWS: &[Row] = &[
+    ("part.mla_absorbed", "latent projections expanded for decoding", "为解码展开的潜变量投影"),
+    (
+        "part.allocator_rounding",
+        "rests of 2 MiB segments that stay with large tensors",
+        "大张量所占 2 MiB 段中未用而计入的余量",
+    ),
     (
         "problem.tensor_heads",
         "parallel.tensor: {given} ranks cannot share {heads} query heads and {kv_heads} key/value heads evenly; degrees that work for this model: {accepted}",

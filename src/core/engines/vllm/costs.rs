@@ -5,10 +5,10 @@ use super::kv_groups::Layout;
 use super::profile::{Profile, Span};
 use super::settings::Settings;
 use crate::engines::Inputs;
+use crate::memory::Term;
 use crate::memory::context::{Observed, communication, context_overhead, non_torch_growth};
 use crate::memory::weights::{Layout as TensorLayout, weights};
-use crate::memory::{Part, Term};
-use crate::units::{Bytes, Problem};
+use crate::units::Problem;
 
 /// Everything that decides the size of the pool.
 #[derive(Clone, Debug)]
@@ -43,16 +43,15 @@ impl Costs {
     pub(super) fn new(inputs: &Inputs<'_>) -> Result<(Costs, Term), Problem> {
         let settings = Settings::new(inputs)?;
         let measured = inputs.measured;
+        let arch = inputs.device.gpu.map(|g| g.arch);
         let term = weights(
             inputs.model,
             inputs.weights,
             inputs.parallel,
-            TensorLayout::Serving,
+            TensorLayout::serving(arch),
             measured.weights_bytes,
         )?;
-        let term = if measured.weights_bytes.is_some() { term } else { with_rotary_tables(term, inputs)? };
         let layout = Layout::new(inputs, &settings)?;
-        let arch = inputs.device.gpu.map(|g| g.arch);
         let total = inputs.device.total_bytes;
         let costs = Costs {
             profile: Profile::new(inputs, &settings),
@@ -132,23 +131,4 @@ pub(super) fn world(inputs: &Inputs<'_>) -> u64 {
 pub(super) fn communication_of(inputs: &Inputs<'_>) -> Option<Observed> {
     let observed = communication(world(inputs));
     (inputs.measured.non_torch_bytes.is_none() && observed.point > 0).then_some(observed)
-}
-
-/// The weights with the cos/sin tables that vLLM registers as buffers: what it prints as weights holds them too.
-/// They follow the model's positions, not `max_model_len`, and every rank has them.
-fn with_rotary_tables(mut term: Term, inputs: &Inputs<'_>) -> Result<Term, Problem> {
-    let (elements, e) = (inputs.model.rotary_table_elements, inputs.weights.dtype.bytes());
-    if elements == 0 {
-        return Ok(term);
-    }
-    let bytes = Bytes::product(&[elements, e])?;
-    for end in [&mut term.bytes, &mut term.low, &mut term.high, &mut term.working.result] {
-        *end = Bytes(*end).add(bytes)?.0;
-    }
-    term.working.parts.push(Part {
-        label: "rotary_emb.cos_sin_cache".into(),
-        detail: format!("[{elements}] {}", inputs.weights.dtype.id()),
-        bytes: bytes.0,
-    });
-    Ok(term)
 }

@@ -21,7 +21,7 @@ pub(super) fn nf4(shape: Shape) -> Result<Stored, Problem> {
     let tables = product(&[shape.batch, TABLES])?;
     let bytes = main.saturating_add(blocks).saturating_add(nested).saturating_add(tables);
     let single = main.saturating_add(product(&[blocks, 4])?).saturating_add(tables);
-    Ok(Stored { bytes, low: bytes, high: single.max(bytes), main, format: "nf4" })
+    Ok(Stored { bytes, low: bytes, high: single.max(bytes), main, side: 0, format: "nf4" })
 }
 
 /// LLM.int8(): a byte per weight and an fp32 scale per output row. Outlier columns are converted to fp16 while

@@ -37,7 +37,7 @@ pub(super) fn awq(shape: Shape) -> Result<Stored, Problem> {
     let main = packed(shape, true)?;
     let at = |group| Ok::<u64, Problem>(main.saturating_add(scales_and_zeros(shape, group, true)?));
     let bytes = at(GROUP)?;
-    Ok(Stored { bytes, low: bytes, high: at(FINE_GROUP)?, main, format: "awq-int4 g128" })
+    Ok(Stored { bytes, low: bytes, high: at(FINE_GROUP)?, main, side: 0, format: "awq-int4 g128" })
 }
 
 /// GPTQ: qweight [in/8, out], scales [in/128, out], qzeros [in/128, out/8], g_idx [in] int32. Kernels of
@@ -53,6 +53,7 @@ pub(super) fn gptq(shape: Shape) -> Result<Stored, Problem> {
         low: main.saturating_add(scales_and_zeros(shape, GROUP, false)?),
         high: with_order(FINE_GROUP)?,
         main,
+        side: 0,
         format: "gptq-int4 g128",
     })
 }

@@ -7,6 +7,7 @@ mod gguf;
 mod group_int4;
 mod rank;
 mod row_scaled;
+mod serving;
 mod split;
 mod stored;
 
@@ -21,10 +22,31 @@ use stored::Scheme;
 /// Who lays the tensors out in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Serving engines (vLLM, SGLang): vocabulary padded to 64 rows.
+    /// Serving engines (vLLM, SGLang): vocabulary padded to 64 rows; rotary tables, expanded latent projections
+    /// and the allocator's rounding of large tensors counted, as their logs do.
     Serving,
+    /// The same on devices before Hopper, whose kernels for MXFP4 pad more.
+    ServingMarlin,
     /// transformers: every tensor as the class declares it.
     Transformers,
+}
+
+impl Layout {
+    /// The layout of a serving engine on a device of architecture `arch` (compute capability times ten).
+    ///
+    /// Formula: none; a choice.
+    /// Accuracy: decides the padding of MXFP4 only, up to 9 % of the experts' bytes.
+    /// Source: `get_mxfp4_backend` in vLLM's mxfp4.py.
+    ///
+    /// Example:
+    /// ```
+    /// use oom_ledger_core::memory::weights::Layout;
+    /// assert_eq!(Layout::serving(Some(80)), Layout::ServingMarlin);
+    /// assert_eq!(Layout::serving(Some(90)), Layout::Serving);
+    /// ```
+    pub fn serving(arch: Option<u32>) -> Layout {
+        if arch.is_some_and(|a| (60..90).contains(&a)) { Layout::ServingMarlin } else { Layout::Serving }
+    }
 }
 
 /// Names of the GGUF file types that `gguf:…` accepts.
@@ -48,7 +70,8 @@ fn scheme<'a>(model: &'a Model, spec: &'a WeightsSpec, layout: Layout) -> Result
         Some(Quantization::Gguf(kind)) => Some(gguf::Recipe::new(kind, model)?),
         _ => None,
     };
-    Ok(Scheme { dtype: spec.dtype, quantization, gguf, layout })
+    let experts = model.tensors.iter().any(|g| g.expert);
+    Ok(Scheme { dtype: spec.dtype, quantization, gguf, layout, experts })
 }
 
 /// Bytes of the weights of the fullest rank; the number alone, for searches and plots.
@@ -81,8 +104,10 @@ pub fn weights_bytes(
 ///
 /// Formula: Σ over tensor groups of count · bytes(shape on this rank, scheme).
 /// Symbols: t tensor, p pipeline, x expert parallel degree; e bytes per unquantised element.
-/// Includes: scales and zero points. Excludes: memory used while loading.
-/// Accuracy: exact for unquantised tensors; within the range for schemes with variants.
+/// Includes: scales and zero points; in serving layouts also rotary tables, expanded latent projections and the
+/// allocator's rounding of large tensors, as engine logs do. Excludes: memory used while loading, adapter slots.
+/// Accuracy: exact for tensors whose shape decides. Against 22 start-up logs on CUDA devices: median error 0.02 %,
+/// worst 0.13 %. GGUF: 97 of 98 published files to the byte, given whether an importance matrix was used.
 /// Source: shapes of the Hugging Face classes; scheme layouts as in the files of `memory/weights`.
 ///
 /// Example:

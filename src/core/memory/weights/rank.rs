@@ -1,5 +1,7 @@
 //! Sums the tensors of every pipeline stage and picks the fullest rank.
 
+use super::Layout;
+use super::serving::{Extra, extras};
 use super::split::{Cut, Shape, check_heads, on_first_stage, product, stages};
 use super::stored::{Scheme, Stored, stored};
 use crate::memory::{Parallel, Part};
@@ -16,16 +18,25 @@ pub(super) struct Rank {
 }
 
 /// All tensors of one group on a rank.
-struct Line<'a> {
-    group: &'a TensorGroup,
-    shape: Shape,
-    count: u64,
+pub(super) struct Line<'a> {
+    pub(super) group: &'a TensorGroup,
+    pub(super) shape: Shape,
+    pub(super) count: u64,
     bytes: u64,
     low: u64,
     high: u64,
-    format: &'static str,
+    /// Largest single allocations of one tensor.
+    pub(super) main: u64,
+    pub(super) side: u64,
+    pub(super) format: &'static str,
     /// Not every layer has the same format.
     mixed: bool,
+}
+
+/// What one rank holds, before it is summed.
+struct Holding<'a> {
+    lines: Vec<Line<'a>>,
+    extras: Vec<Extra>,
 }
 
 /// The rank of the stage that holds most.
@@ -33,18 +44,9 @@ struct Line<'a> {
 /// Errors: degrees that cannot be used.
 pub(super) fn fullest(model: &Model, scheme: &Scheme<'_>, parallel: Parallel) -> Result<Rank, Problem> {
     check_heads(model, parallel.tensor)?;
-    let cut = Cut::new(parallel, scheme.layout)?;
-    let runs = stages(model.layers.len() as u64, parallel.pipeline)?;
     let mut best = Rank::default();
-    for stage in 0..runs.len() {
-        let mut rank = Rank { stage: stage as u64, ..Rank::default() };
-        for group in &model.tensors {
-            if let Some(line) = line(model, group, scheme, cut, &runs, stage)? {
-                rank.bytes = Bytes(rank.bytes).add(Bytes(line.bytes))?.0;
-                rank.low = Bytes(rank.low).add(Bytes(line.low))?.0;
-                rank.high = Bytes(rank.high).add(Bytes(line.high))?.0;
-            }
-        }
+    for stage in 0..stages(model.layers.len() as u64, parallel.pipeline)?.len() {
+        let rank = holding(model, scheme, parallel, stage)?.sum(stage)?;
         if rank.bytes > best.bytes {
             best = rank;
         }
@@ -52,23 +54,54 @@ pub(super) fn fullest(model: &Model, scheme: &Scheme<'_>, parallel: Parallel) ->
     Ok(best)
 }
 
+/// What a rank of `stage` holds.
+fn holding<'a>(
+    model: &'a Model,
+    scheme: &Scheme<'_>,
+    parallel: Parallel,
+    stage: usize,
+) -> Result<Holding<'a>, Problem> {
+    let cut = Cut::new(parallel, scheme.layout)?;
+    let runs = stages(model.layers.len() as u64, parallel.pipeline)?;
+    let mut lines = Vec::with_capacity(model.tensors.len());
+    for group in &model.tensors {
+        lines.extend(line(model, group, scheme, cut, &runs, stage)?);
+    }
+    let extras = match scheme.layout {
+        Layout::Transformers => Vec::new(),
+        Layout::Serving | Layout::ServingMarlin => extras(model, scheme, &lines)?,
+    };
+    Ok(Holding { lines, extras })
+}
+
+impl Holding<'_> {
+    fn sum(&self, stage: usize) -> Result<Rank, Problem> {
+        let add = |a: u64, b: u64| Bytes(a).add(Bytes(b)).map(|sum| sum.0);
+        let mut rank = Rank { stage: stage as u64, ..Rank::default() };
+        for line in &self.lines {
+            rank.bytes = add(rank.bytes, line.bytes)?;
+            rank.low = add(rank.low, line.low)?;
+            rank.high = add(rank.high, line.high)?;
+        }
+        for extra in &self.extras {
+            rank.bytes = add(rank.bytes, extra.bytes)?;
+            rank.low = add(rank.low, if extra.uncertain { 0 } else { extra.bytes })?;
+            rank.high = add(rank.high, extra.bytes)?;
+        }
+        Ok(rank)
+    }
+}
+
 impl Rank {
-    /// One line of the working per tensor group.
+    /// One line of the working per tensor group, and one per surplus.
     pub(super) fn parts(
         self,
         model: &Model,
         scheme: &Scheme<'_>,
         parallel: Parallel,
     ) -> Result<Vec<Part>, Problem> {
-        let cut = Cut::new(parallel, scheme.layout)?;
-        let runs = stages(model.layers.len() as u64, parallel.pipeline)?;
-        let mut parts = Vec::with_capacity(model.tensors.len());
-        for group in &model.tensors {
-            if let Some(line) = line(model, group, scheme, cut, &runs, self.stage as usize)? {
-                parts.push(line.part());
-            }
-        }
-        Ok(parts)
+        let Holding { lines, extras } = holding(model, scheme, parallel, self.stage as usize)?;
+        Ok(lines.iter().map(Line::part).chain(extras.into_iter().map(Extra::part)).collect())
     }
 }
 
@@ -104,7 +137,18 @@ fn line<'a>(
     let last = stage + 1 == runs.len();
     let all: u64 = group.layers.iter().map(|(a, b)| u64::from(*b - *a) + 1).sum();
     let outside = all == 0 || group.class == TensorClass::Encoder;
-    let mut line = Line { group, shape, count: 0, bytes: 0, low: 0, high: 0, format: "", mixed: false };
+    let mut line = Line {
+        group,
+        shape,
+        count: 0,
+        bytes: 0,
+        low: 0,
+        high: 0,
+        main: 0,
+        side: 0,
+        format: "",
+        mixed: false,
+    };
     if outside {
         // A tied embedding is also the head: the last stage holds it again.
         let again = last && model.tied_embeddings && group.class == TensorClass::Embedding;
@@ -134,6 +178,8 @@ impl Line<'_> {
         self.bytes = Bytes(self.bytes).add(Bytes(product(&[one.bytes, times])?))?.0;
         self.low = Bytes(self.low).add(Bytes(product(&[one.low, times])?))?.0;
         self.high = Bytes(self.high).add(Bytes(product(&[one.high, times])?))?.0;
+        self.main = self.main.max(one.main);
+        self.side = self.side.max(one.side);
         self.mixed |= self.count > 0 && self.format != one.format;
         self.count += times;
         if !self.mixed {

@@ -9,19 +9,22 @@ const BLOCK: u64 = 128;
 /// Scales are fp32.
 const SCALE: u64 = 4;
 
-/// fp8: one byte per weight. Scales: one per output channel in dynamic checkpoints (the point), one per tensor
-/// in static ones (low end), one per 128 × 128 block in DeepSeek and Qwen ones.
-pub(super) fn fp8(shape: Shape) -> Result<Stored, Problem> {
+/// fp8: one byte per weight. Scales: one per 128 × 128 block where `blocks` (DeepSeek, Qwen and the other public
+/// checkpoints with experts), else one per output channel (dynamic checkpoints of dense models); one per tensor in
+/// static ones (low end).
+pub(super) fn fp8(shape: Shape, blocks: bool) -> Result<Stored, Problem> {
     let weights = shape.elements()?;
     let per_tensor = product(&[shape.batch, SCALE])?;
     let per_channel = product(&[shape.batch, shape.rows, SCALE])?;
     let (row_blocks, col_blocks) = (shape.rows.div_ceil(BLOCK), shape.cols.div_ceil(BLOCK));
     let per_block = product(&[shape.batch, row_blocks, col_blocks, SCALE])?;
+    let scales = if blocks { per_block } else { per_channel };
     Ok(Stored {
-        bytes: weights.saturating_add(per_channel),
+        bytes: weights.saturating_add(scales),
         low: weights.saturating_add(per_tensor),
         high: weights.saturating_add(per_channel.max(per_block)),
         main: weights,
+        side: scales,
         format: "fp8",
     })
 }
@@ -31,5 +34,12 @@ pub(super) fn int8(shape: Shape) -> Result<Stored, Problem> {
     let weights = shape.elements()?;
     let scales = product(&[shape.batch, shape.rows, SCALE])?;
     let bytes = weights.saturating_add(scales);
-    Ok(Stored { bytes, low: bytes, high: bytes.saturating_add(scales), main: weights, format: "int8" })
+    Ok(Stored {
+        bytes,
+        low: bytes,
+        high: bytes.saturating_add(scales),
+        main: weights,
+        side: 0,
+        format: "int8",
+    })
 }

@@ -130,7 +130,9 @@ impl Cut {
             }
             Sharding::Vocab => {
                 let padded = match self.layout {
-                    Layout::Serving => shape.rows.checked_next_multiple_of(VOCAB_PAD).unwrap_or(shape.rows),
+                    Layout::Serving | Layout::ServingMarlin => {
+                        shape.rows.checked_next_multiple_of(VOCAB_PAD).unwrap_or(shape.rows)
+                    }
                     Layout::Transformers => shape.rows,
                 };
                 shape.rows = padded.div_ceil(ranks);

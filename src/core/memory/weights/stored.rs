@@ -14,8 +14,10 @@ pub(super) struct Stored {
     pub(super) low: u64,
     /// Largest variant.
     pub(super) high: u64,
-    /// The largest single allocation among them (the rest are scales).
+    /// The largest single allocation among them.
     pub(super) main: u64,
+    /// The second largest, where it may be large too: block scales.
+    pub(super) side: u64,
     /// Format as shown to people.
     pub(super) format: &'static str,
 }
@@ -23,7 +25,7 @@ pub(super) struct Stored {
 impl Stored {
     /// A tensor whose bytes follow from its shape alone.
     pub(super) fn exact(bytes: u64, format: &'static str) -> Stored {
-        Stored { bytes, low: bytes, high: bytes, main: bytes, format }
+        Stored { bytes, low: bytes, high: bytes, main: bytes, side: 0, format }
     }
 }
 
@@ -71,13 +73,13 @@ pub(super) fn stored(
         return plain(group, shape, scheme.dtype);
     }
     match quantization {
-        Quantization::Fp8 => row_scaled::fp8(shape),
+        Quantization::Fp8 => row_scaled::fp8(shape, scheme.experts),
         Quantization::Int8 => row_scaled::int8(shape),
         Quantization::AwqInt4 => group_int4::awq(shape),
         Quantization::GptqInt4 => group_int4::gptq(shape),
         Quantization::BnbNf4 => bitsandbytes::nf4(shape),
         Quantization::BnbInt8 => bitsandbytes::int8(shape),
-        Quantization::Mxfp4 if group.expert => four_bit_float::mxfp4(shape, scheme.layout),
+        Quantization::Mxfp4 if group.expert => four_bit_float::mxfp4(shape, group.class, scheme.layout),
         Quantization::Nvfp4 => four_bit_float::nvfp4(shape),
         // MXFP4 checkpoints quantise experts only; GGUF was answered by its recipe above.
         Quantization::Mxfp4 | Quantization::Gguf(_) => plain(group, shape, scheme.dtype),
@@ -90,4 +92,6 @@ pub(super) struct Scheme<'a> {
     pub(super) quantization: Option<&'a Quantization>,
     pub(super) gguf: Option<gguf::Recipe>,
     pub(super) layout: Layout,
+    /// The model routes to experts.
+    pub(super) experts: bool,
 }

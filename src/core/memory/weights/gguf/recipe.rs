@@ -35,7 +35,6 @@ enum Role {
     K,
     V,
     Qkv,
-    KvB,
     AttentionOut,
     GateUp,
     Down,
@@ -67,7 +66,7 @@ impl Recipe {
         let mut v_layers: Vec<u64> = model
             .tensors
             .iter()
-            .filter(|g| matches!(role(g), Role::V | Role::Qkv | Role::KvB))
+            .filter(|g| matches!(role(g), Role::V | Role::Qkv))
             .flat_map(|g| g.layers.iter().flat_map(|(a, b)| u64::from(*a)..=u64::from(*b)))
             .collect();
         v_layers.sort_unstable();
@@ -85,7 +84,8 @@ impl Recipe {
         })
     }
 
-    /// Bytes of one tensor in layer `layer`; the range spans files made with and without an importance matrix.
+    /// Bytes of one tensor in layer `layer`. The range spans files made with and without an importance matrix,
+    /// and the two rules that llama.cpp had for fused q, k, v.
     pub(crate) fn stored(
         &self,
         group: &TensorGroup,
@@ -93,7 +93,7 @@ impl Recipe {
         layer: Option<u64>,
     ) -> Result<Stored, Problem> {
         let role = role(group);
-        let one = |imatrix| -> Result<(u64, &'static str), Problem> {
+        let one = |role, imatrix| -> Result<(u64, &'static str), Problem> {
             let kind = self.kind(role, group, shape, layer.unwrap_or(0), imatrix).for_row(shape.cols);
             let blocks = product(&[shape.batch, shape.rows, shape.cols / kind.weights])?;
             Ok((product(&[blocks, kind.bytes])?, kind.name))
@@ -101,9 +101,10 @@ impl Recipe {
         if group.class == TensorClass::AttentionLatent && group.name.ends_with("kv_b_proj.weight") {
             return self.split_kv_b(shape);
         }
-        let (bytes, format) = one(self.needs_imatrix())?;
-        let (other, _) = one(true)?;
-        Ok(Stored { bytes, low: bytes.min(other), high: bytes.max(other), main: bytes, format })
+        let (bytes, format) = one(role, self.needs_imatrix())?;
+        // Newer tools treat a fused projection like V.
+        let (other, _) = one(if role == Role::Qkv { Role::V } else { role }, true)?;
+        Ok(Stored { bytes, low: bytes.min(other), high: bytes.max(other), main: bytes, side: 0, format })
     }
 
     /// Types that the quantize tool refuses to make without an importance matrix.
@@ -147,7 +148,8 @@ impl Recipe {
         match role {
             Role::Embedding => self.embedding(),
             _ if self.two_bit() => self.two_bit_kind(role, layer),
-            Role::V | Role::KvB | Role::Qkv => self.value(layer),
+            Role::V => self.value(layer),
+            Role::Qkv => self.fused(),
             Role::K if self.experts == 8 => t::Q8_0,
             Role::K | Role::Q => match self.file {
                 "IQ3_XS" => t::IQ3_XXS,
@@ -193,8 +195,8 @@ impl Recipe {
         let richer = matches!(self.file, "IQ2_S" | "IQ2_M");
         let more = if richer { t::IQ3_S } else { t::Q2_K };
         match role {
-            Role::V | Role::Qkv | Role::KvB if self.gqa >= 4 || self.experts >= 4 => t::Q4_K,
-            Role::V | Role::Qkv | Role::KvB => more,
+            Role::V if self.gqa >= 4 || self.experts >= 4 => t::Q4_K,
+            Role::V => more,
             Role::K if self.experts == 8 => t::Q4_K,
             Role::Down if layer < self.layers / 8 => more,
             Role::AttentionOut if self.experts == 8 => t::Q5_K,
@@ -204,7 +206,16 @@ impl Recipe {
         }
     }
 
-    /// V, and the fused projections that hold it.
+    /// Fused q, k, v, as published files have it.
+    fn fused(&self) -> Type {
+        match self.file {
+            "Q3_K_M" | "Q3_K_L" | "IQ3_M" => t::Q4_K,
+            "Q4_K_M" => t::Q5_K,
+            "Q5_K_M" => t::Q6_K,
+            _ => self.base,
+        }
+    }
+
     fn value(&self, layer: u64) -> Type {
         let index = self.v_layers.iter().position(|l| *l == layer).unwrap_or(0) as u64;
         let grouped = self.gqa >= 4;
@@ -317,7 +328,6 @@ fn role(group: &TensorGroup) -> Role {
         C::AttentionV => Role::V,
         C::AttentionQkv => Role::Qkv,
         C::AttentionOut => Role::AttentionOut,
-        C::AttentionLatent if group.name.ends_with("kv_b_proj.weight") => Role::KvB,
         C::AttentionLatent | C::RecurrentProjection | C::Encoder => Role::Other,
         C::MlpDown | C::ExpertDown => Role::Down,
         C::SharedExpert if group.name.contains("down") || group.name.contains("output") => Role::Down,
