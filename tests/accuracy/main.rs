@@ -126,7 +126,7 @@ fn print_summary(out: &mut impl Write, s: &Summary, markdown: bool) -> std::io::
 
 fn figure(value: &serde_json::Value) -> String {
     match value.as_f64() {
-        Some(x) if x >= 0.0 && x < 1e15 && x.fract().abs() > 0.0 => format!("{x:.3}"),
+        Some(x) if (0.0..1e15).contains(&x) && x.fract() > 0.0 => format!("{x:.3}"),
         Some(x) if x >= 0.0 => oom_ledger_core::units::count(x as u64),
         _ => value.to_string(),
     }

@@ -1,5 +1,7 @@
 //! The `oom-ledger` command, run as a person runs it.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail loudly, like the tests")]
+
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// A Scenario of every modelled engine, on a device of that many bytes.
 fn scenarios(total: u64) -> Vec<Scenario> {
-    let modelled = ENGINES.iter().filter(|e| e.id() == "transformers");
+    let modelled = ENGINES.iter().filter(|e| e.modelled());
     let scenario = |engine: &&dyn Engine| {
         Scenario::from_json(json!({
             "model": {"preset": "llama-3.1-8b"},

@@ -22,7 +22,7 @@ pub fn markdown(lang: Lang, scenario: &Scenario, report: &Report, link: Option<&
         &[&t("report.term"), &t("report.bytes"), &t("report.range"), &t("report.share"), &t("report.origin")],
     );
     for row in &report.rows {
-        let origin = origin(lang, row.provenance, row.source);
+        let origin = origin(lang, row.provenance, "");
         cells(
             &mut out,
             &[
@@ -39,7 +39,10 @@ pub fn markdown(lang: Lang, scenario: &Scenario, report: &Report, link: Option<&
         let name = t(&format!("term.{}", row.id.id()));
         line(&mut out, &format!("* **{name}**: {}", code(&row.working.to_string())));
         for part in &row.parts {
-            line(&mut out, &format!("  * {}", escape(&part_line(lang, part))));
+            line(&mut out, &format!("  * {}", code(&part_line(lang, part))));
+        }
+        if !row.source.is_empty() {
+            line(&mut out, &format!("  * {}", escape(&origin(lang, row.provenance, row.source))));
         }
     }
     section(&mut out, &t("report.phases"));
@@ -54,7 +57,7 @@ pub fn markdown(lang: Lang, scenario: &Scenario, report: &Report, link: Option<&
     }
     section(&mut out, &t("report.figures"));
     for (key, value) in &report.facts {
-        line(&mut out, &format!("* {}: {}", t(key), escape(value)));
+        line(&mut out, &format!("* {}", escape(&fact_line(lang, key, value))));
     }
     for limit in &report.limits {
         line(&mut out, &format!("* {}", escape(&limit_line(lang, limit))));
@@ -108,8 +111,13 @@ pub(super) fn limit_line(lang: Lang, limit: &super::LimitRow) -> String {
                 .with("term", format!("term.{}", term.id()));
             message(lang, &template)
         }
-        None => format!("{}: {}", text(lang, limit.key), count(limit.value)),
+        None => fact_line(lang, limit.key, &count(limit.value)),
     }
+}
+
+/// A name, by its key, and its value.
+fn fact_line(lang: Lang, key: &str, value: &str) -> String {
+    message(lang, &crate::units::Message::new("report.fact").with("name", key).with("value", value))
 }
 
 fn line(out: &mut String, text: &str) {
@@ -123,7 +131,9 @@ fn section(out: &mut String, title: &str) {
 
 fn head(out: &mut String, names: &[&str]) {
     cells(out, names);
-    line(out, &format!("|---|{}", "---:|".repeat(names.len() - 1)));
+    // Figures stand at the right; the first column is a name, and so is the fifth.
+    let rules: String = (0..names.len()).map(|i| if i == 0 || i == 4 { "---|" } else { "---:|" }).collect();
+    line(out, &format!("|{rules}"));
 }
 
 fn cells(out: &mut String, cells: &[&str]) {

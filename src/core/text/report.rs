@@ -4,6 +4,7 @@ use super::Row;
 
 /// Key, English, Chinese.
 pub(super) const ROWS: &[Row] = &[
+    ("report.fact", "{name}: {value}", "{name}：{value}"),
     (
         "report.fits",
         "fits: {model} with {engine} on {count} × {device} peaks at {peak} of {total} per device ({phase}); headroom {headroom} (range {low} … {high})",
