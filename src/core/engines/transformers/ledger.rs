@@ -302,9 +302,8 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
     }
     let (found, phase) = highest.ok_or(Overflow)?;
     let kv = summary(&job, &layout);
-    let spread = job.spread();
     let mut terms = vec![weights];
-    let mut tensors = alive(&found, phase, inputs, spread);
+    let mut tensors = alive(&found, phase, inputs, &job);
     if let Some(term) = tensors.iter_mut().find(|t| t.id == TermId::Activations) {
         term.high = term.high.saturating_add(job.scan(job.serve.sequences, job.serve.prompt_tokens));
     }
@@ -353,7 +352,7 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
 }
 
 /// One term per kind of tensor alive at the peak, each with its tensors as parts.
-fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, spread: u64) -> Vec<Term> {
+fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, job: &Job<'_>) -> Vec<Term> {
     let kinds = [
         TermId::KvCache,
         TermId::RecurrentState,
@@ -370,12 +369,14 @@ fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, spread: u64) -> Vec<
         }
         let resident = matches!(id, TermId::KvCache | TermId::RecurrentState);
         let loose = blocks.iter().find(|b| b.op == "dequantised weight").map_or(0, |b| b.bytes(&found.dims));
-        let band = if resident { 0 } else { bytes / 100 * spread };
-        let exact = band == 0 && loose == 0;
+        let band = if resident { 0 } else { bytes / 100 * job.spread() };
+        // A split over devices is taken whole (tensor parallel) or even (layers): bounds, not the real split.
+        let split = inputs.parallel.tensor.max(1);
+        let exact = band == 0 && loose == 0 && split == 1 && job.stages == 1;
         terms.push(Term {
             id,
             bytes,
-            low: bytes.saturating_sub(band).saturating_sub(loose),
+            low: bytes.saturating_sub(band).saturating_sub(loose) / split,
             high: bytes.saturating_add(band),
             residency: if resident { Residency::Resident } else { Residency::Transient },
             phases: if resident { vec![PhaseId::Prefill, PhaseId::Decode] } else { vec![phase] },
