@@ -160,7 +160,9 @@ fn weights_that_engines_printed_are_reproduced() {
 struct Files {
     model: String,
     importance_matrix: bool,
-    files: BTreeMap<String, u64>,
+    /// Size by file type.
+    #[serde(rename = "files")]
+    sizes: BTreeMap<String, i64>,
     /// Mixes that the publisher changed by hand.
     exceptions: Vec<String>,
 }
@@ -173,14 +175,14 @@ fn published_gguf_files_are_reproduced_to_the_byte() {
     for row in &rows {
         let model = model(&row.model);
         let mut heads = Vec::new();
-        for (kind, size) in row.files.iter().filter(|(kind, _)| !row.exceptions.contains(kind)) {
+        for (kind, size) in row.sizes.iter().filter(|(kind, _)| !row.exceptions.contains(kind)) {
             let spec = spec(&format!("gguf:{kind}"));
             let term = weights(&model, &spec, tensor(1), Layout::Transformers, None).unwrap();
             // With an importance matrix the other end of the range applies where it matters; for the point
             // estimate, fused projections are stored as published files have them.
             let ends =
                 if row.importance_matrix { vec![term.bytes, term.low, term.high] } else { vec![term.bytes] };
-            heads.push((kind, ends.into_iter().map(|bytes| *size as i64 - bytes as i64).collect::<Vec<_>>()));
+            heads.push((kind, ends.into_iter().map(|bytes| *size - bytes.cast_signed()).collect::<Vec<_>>()));
         }
         let first = heads[0].1[0];
         for (kind, ends) in heads {

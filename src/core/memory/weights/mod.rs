@@ -97,7 +97,7 @@ pub fn weights_bytes(
     parallel: Parallel,
     layout: Layout,
 ) -> Result<u64, Problem> {
-    Ok(fullest(model, &scheme(model, spec, layout)?, parallel)?.bytes)
+    Ok(fullest(model, &scheme(model, spec, layout)?, parallel)?.0.bytes)
 }
 
 /// The weights of the fullest rank, in bytes, with every tensor group as a line of the working.
@@ -133,7 +133,7 @@ pub fn weights(
     measured: Option<u64>,
 ) -> Result<Term, Problem> {
     let scheme = scheme(model, spec, layout)?;
-    let rank = fullest(model, &scheme, parallel)?;
+    let (rank, holding) = fullest(model, &scheme, parallel)?;
     let Rank { bytes, low, high, .. } = rank;
     let name = scheme.quantization.map_or_else(|| spec.dtype.id().to_owned(), Quantization::id);
     let mut working = Working::new("Σ count · bytes(shape / t, scheme)", measured.unwrap_or(bytes))
@@ -149,7 +149,7 @@ pub fn weights(
     if measured.is_some() {
         working = working.with("modelled", bytes, "B");
     }
-    working.parts = rank.parts(model, &scheme, parallel)?;
+    working.parts = holding.parts();
     let term = Term {
         id: TermId::Weights,
         bytes,

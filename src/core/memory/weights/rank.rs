@@ -34,7 +34,8 @@ pub(super) struct Line<'a> {
 }
 
 /// What one rank holds, before it is summed.
-struct Holding<'a> {
+#[derive(Default)]
+pub(super) struct Holding<'a> {
     lines: Vec<Line<'a>>,
     extras: Vec<Extra>,
 }
@@ -42,13 +43,18 @@ struct Holding<'a> {
 /// The rank of the stage that holds most.
 ///
 /// Errors: degrees that cannot be used.
-pub(super) fn fullest(model: &Model, scheme: &Scheme<'_>, parallel: Parallel) -> Result<Rank, Problem> {
+pub(super) fn fullest<'a>(
+    model: &'a Model,
+    scheme: &Scheme<'_>,
+    parallel: Parallel,
+) -> Result<(Rank, Holding<'a>), Problem> {
     check_heads(model, parallel.tensor)?;
-    let mut best = Rank::default();
+    let mut best = (Rank::default(), Holding::default());
     for stage in 0..stages(model.layers.len() as u64, parallel.pipeline)?.len() {
-        let rank = holding(model, scheme, parallel, stage)?.sum(stage)?;
-        if rank.bytes > best.bytes {
-            best = rank;
+        let holding = holding(model, scheme, parallel, stage)?;
+        let rank = holding.sum(stage)?;
+        if rank.bytes > best.0.bytes {
+            best = (rank, holding);
         }
     }
     Ok(best)
@@ -75,6 +81,11 @@ fn holding<'a>(
 }
 
 impl Holding<'_> {
+    /// One line of the working per tensor group, and one per surplus.
+    pub(super) fn parts(self) -> Vec<Part> {
+        self.lines.iter().map(Line::part).chain(self.extras.into_iter().map(Extra::part)).collect()
+    }
+
     fn sum(&self, stage: usize) -> Result<Rank, Problem> {
         let add = |a: u64, b: u64| Bytes(a).add(Bytes(b)).map(|sum| sum.0);
         let mut rank = Rank { stage: stage as u64, ..Rank::default() };
@@ -89,19 +100,6 @@ impl Holding<'_> {
             rank.high = add(rank.high, extra.bytes)?;
         }
         Ok(rank)
-    }
-}
-
-impl Rank {
-    /// One line of the working per tensor group, and one per surplus.
-    pub(super) fn parts(
-        self,
-        model: &Model,
-        scheme: &Scheme<'_>,
-        parallel: Parallel,
-    ) -> Result<Vec<Part>, Problem> {
-        let Holding { lines, extras } = holding(model, scheme, parallel, self.stage as usize)?;
-        Ok(lines.iter().map(Line::part).chain(extras.into_iter().map(Extra::part)).collect())
     }
 }
 
