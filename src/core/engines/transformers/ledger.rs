@@ -1,37 +1,19 @@
 //! From tapes to the ledger: peak of each phase, terms alive at the highest, range and verdict.
 
 use super::class::Class;
-use super::layout::{Layout, Lengths, Step};
+use super::job::{Job, longest, steps};
+use super::layout::{Layout, Step};
 use super::program::forward;
 use super::tape::{Block, Dims, Stage, Tape};
 use crate::engines::{CacheImpl, Inputs, ServeSettings};
 use crate::memory::context::{Observed, context_overhead, library_workspace};
-use crate::memory::weights::{self, effective_quantization};
 use crate::memory::{
-    DeviceBudget, KvSummary, Ledger, Parallel, Part, Phase, PhaseId, Provenance, Range, Residency, Term,
-    TermId, Verdict, WeightsSpec, Working,
+    DeviceBudget, KvSummary, Ledger, Part, Phase, PhaseId, Provenance, Range, Residency, Term, TermId,
+    Verdict, Working,
 };
-use crate::model::{AttentionKind, DType, Model, Quantization, TensorClass};
+use crate::model::{DType, Model};
 use crate::units::{Bytes, Message, Overflow, Problem};
 use std::borrow::Cow;
-
-/// Share by which transients of a class without a checked trace may be off, in percent.
-const UNTRACED_PERCENT: u64 = 30;
-
-/// A job with its model cut to what one device runs.
-pub(super) struct Job<'a> {
-    pub(super) serve: &'a ServeSettings,
-    pub(super) dtype: DType,
-    class: Class,
-    /// Layers split over this many devices, one after the other.
-    pub(super) stages: u64,
-    pub(super) warnings: Vec<Message>,
-    element: u64,
-    dequantised: u64,
-    rounding: u64,
-    /// Bytes per prompt token that a recurrent layer's scan may hold beyond what is counted.
-    scan: u64,
-}
 
 /// The peak of one pass.
 struct Peak {
@@ -39,191 +21,6 @@ struct Peak {
     stage: Stage,
     dims: Dims,
     bytes: u64,
-}
-
-impl<'a> Job<'a> {
-    /// Checks what this engine accepts.
-    pub(super) fn new(inputs: &Inputs<'a>) -> Result<Job<'a>, Problem> {
-        let Inputs { model, serve, weights: spec, parallel, device, .. } = *inputs;
-        if !model.encoder_layers.is_empty() {
-            let message =
-                Message::new("transformers.encoder_decoder").with("model_type", model.model_type.as_str());
-            return Err(Problem::new("model", message));
-        }
-        let dtype = spec.dtype;
-        if !matches!(serve.kv_cache_dtype.as_str(), "auto") && serve.kv_cache_dtype != dtype.id() {
-            let accepted = format!("auto, {}", dtype.id());
-            let given = serve.kv_cache_dtype.as_str();
-            return Err(Problem::not_accepted("job.serve.kv_cache_dtype", given, accepted));
-        }
-        let mut warnings = Vec::new();
-        let class = Class::of(model);
-        if class.attention(serve) != serve.attention {
-            warnings.push(Message::new("transformers.no_sdpa").with("model_type", model.model_type.as_str()));
-        }
-        if parallel.tensor > 1 {
-            warnings.push(Message::new("transformers.tensor_parallel").with("t", parallel.tensor));
-        }
-        let stages = if parallel.pipeline > 1 {
-            parallel.pipeline
-        } else if parallel.tensor > 1 {
-            1
-        } else {
-            device.count.max(1)
-        };
-        let stages = stages.min(model.layers.len().max(1) as u64);
-        if stages > 1 {
-            warnings.push(Message::new("transformers.device_map").with("devices", stages));
-        }
-        if model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Recurrent(_))) {
-            warnings.push(Message::new("transformers.recurrent"));
-        } else if !class.traced {
-            let message = Message::new("transformers.untraced").with("model_type", model.model_type.as_str());
-            warnings.push(message.with("percent", UNTRACED_PERCENT));
-        }
-        if model.vision.is_some() {
-            warnings.push(Message::new("transformers.vision"));
-        }
-        let restored = restored_on_load(model, spec);
-        if let Some(scheme) = restored {
-            warnings.push(
-                Message::new("transformers.restored").with("scheme", scheme.id()).with("dtype", dtype.id()),
-            );
-        }
-        let quantised = restored.is_none() && effective_quantization(model, spec).quantization.is_some();
-        let dequantised = if quantised { largest_matrix(model, dtype) } else { 0 };
-        if quantised {
-            warnings.push(Message::new("transformers.dequantised").with("bytes", Bytes(dequantised)));
-        }
-        let rounding = if quantised { 0 } else { rounding(model, dtype) / stages };
-        Ok(Job {
-            serve,
-            dtype,
-            class,
-            stages,
-            warnings,
-            element: dtype.bytes(),
-            dequantised,
-            rounding,
-            scan: scan(model),
-        })
-    }
-
-    /// The model as one device runs it: the layers of one stage.
-    pub(super) fn model(&self, model: &'a Model) -> Cow<'a, Model> {
-        if self.stages <= 1 {
-            return Cow::Borrowed(model);
-        }
-        let mut part = model.clone();
-        let kept = (model.layers.len() as u64).div_ceil(self.stages);
-        part.layers.truncate(usize::try_from(kept).unwrap_or(usize::MAX));
-        Cow::Owned(part)
-    }
-
-    pub(super) fn layout<'m>(&self, model: &'m Model) -> Layout<'m> {
-        let mut layout = Layout::new(model, self.class, self.serve, self.element);
-        layout.dequantised = self.dequantised;
-        layout.rounding = self.rounding;
-        layout
-    }
-
-    /// Bytes that the scans of recurrent layers may hold beyond what is counted.
-    pub(super) fn scan(&self, sequences: u64, prompt: u64) -> u64 {
-        self.scan.saturating_mul(sequences).saturating_mul(prompt)
-    }
-
-    /// By how much the transients may exceed their estimate, in percent.
-    pub(super) fn spread(&self) -> u64 {
-        let loose = |w: &Message| matches!(w.id, "transformers.untraced" | "transformers.recurrent");
-        if self.warnings.iter().any(loose) { UNTRACED_PERCENT } else { 0 }
-    }
-
-    /// The weights of the fullest device.
-    pub(super) fn weights(&self, inputs: &Inputs<'_>) -> Result<Term, Problem> {
-        let parallel = Parallel { pipeline: self.stages, ..inputs.parallel };
-        let layout = weights::Layout::Transformers;
-        let plain;
-        let model = if restored_on_load(inputs.model, inputs.weights).is_some() {
-            plain = Model { quantization: None, ..inputs.model.clone() };
-            &plain
-        } else {
-            inputs.model
-        };
-        weights::weights(model, inputs.weights, parallel, layout, inputs.measured.weights_bytes)
-    }
-}
-
-/// A static cache without a given length is taken as long as needed, rounded up to this many tokens: an
-/// unaligned length would make masked kernels copy their mask for every head.
-const STATIC_STEP: u64 = 128;
-
-/// Tokens a static cache is allocated for.
-pub(super) fn longest(max_model_len: Option<u64>, needed: u64) -> u64 {
-    let rounded = needed.checked_next_multiple_of(STATIC_STEP).unwrap_or(needed);
-    max_model_len.map_or(rounded, |len| len.max(needed))
-}
-
-/// The passes of a job in time order: prefill, the first decode step, the last one.
-pub(super) fn steps(lengths: &Lengths, prompt: u64, new: u64) -> [Option<(PhaseId, Step, u64)>; 3] {
-    let prefill = Some((PhaseId::Prefill, Step::Prefill, prompt));
-    if new == 0 {
-        return [prefill, None, None];
-    }
-    if lengths.cache == CacheImpl::None {
-        // Without a cache every step runs the whole sequence again.
-        return [prefill, Some((PhaseId::Decode, Step::Prefill, prompt.saturating_add(new))), None];
-    }
-    let first = Some((PhaseId::Decode, Step::Decode { past: prompt, first: true }, prompt));
-    let past = prompt.saturating_add(new - 1);
-    let last = (new > 1).then_some((PhaseId::Decode, Step::Decode { past, first: false }, prompt));
-    [prefill, first, last]
-}
-
-/// Bytes of the largest matrix that a quantised layer restores, in the model's dtype.
-fn largest_matrix(model: &Model, dtype: DType) -> u64 {
-    let restored = |class| {
-        !matches!(
-            class,
-            TensorClass::Embedding | TensorClass::LmHead | TensorClass::Norm | TensorClass::PositionEmbedding
-        )
-    };
-    let matrices = model.tensors.iter().filter(|t| restored(t.class)).map(|t| {
-        let (_, rows, columns) = t.matrix();
-        rows.saturating_mul(columns).saturating_mul(dtype.bytes())
-    });
-    matrices.max().unwrap_or(0)
-}
-
-/// Bytes per prompt token of a recurrent scan in plain PyTorch, which runs where no kernels are installed:
-/// three fp32 tensors of the whole state for Mamba 1, six fp32 tensors of a 256-token chunk per head for the
-/// chunked scans. Bounds over traces of Jamba, Granite 4 and Qwen3-Next.
-fn scan(model: &Model) -> u64 {
-    let layers = model.layers.iter().map(|l| match l.attention.kind {
-        AttentionKind::Recurrent(s) if s.mechanism == "mamba1" => {
-            12u64.saturating_mul(s.state_heads).saturating_mul(s.state_per_head)
-        }
-        AttentionKind::Recurrent(s) => (24 * 256u64).saturating_mul(s.state_heads),
-        _ => 0,
-    });
-    layers.max().unwrap_or(0)
-}
-
-/// The scheme a checkpoint declares but transformers by itself undoes while loading: fp8 and mxfp4 run only
-/// with separately installed kernels on recent devices, and are restored to the dtype otherwise. Naming the
-/// scheme in the Scenario keeps it.
-fn restored_on_load<'m>(model: &'m Model, spec: &WeightsSpec) -> Option<&'m Quantization> {
-    let declared = model.quantization.as_ref()?;
-    let undone = matches!(declared, Quantization::Fp8 | Quantization::Mxfp4);
-    (spec.quantization.is_none() && undone).then_some(declared)
-}
-
-/// What the allocator adds to unquantised weights by handing out multiples of 512 bytes.
-fn rounding(model: &Model, dtype: DType) -> u64 {
-    let added = model.tensors.iter().map(|t| {
-        let bytes = t.elements().saturating_mul(t.dtype.unwrap_or(dtype).bytes());
-        (bytes.next_multiple_of(512) - bytes).saturating_mul(t.count)
-    });
-    added.sum()
 }
 
 fn peak(job: &Job<'_>, layout: &mut Layout<'_>, step: Step, prompt: u64) -> Result<Peak, Problem> {

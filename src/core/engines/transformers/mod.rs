@@ -1,17 +1,19 @@
 //! Hugging Face transformers: no pool; the peak of a forward pass of its modelling code.
 //!
 //! `class` says what the class of a model does, `program` writes one pass with it on a `tape` (through
-//! `emit`, `attention`, `scores` and `feed_forward`), `layout` knows dtype, caches and lengths, and `ledger`
+//! `emit`, `attention`, `scores` and `feed_forward`), `job` and `layout` know what is fixed, caches and lengths, and `ledger`
 //! and `surface` read the peaks off.
 
 mod attention;
 mod class;
 mod emit;
 mod feed_forward;
+mod job;
 mod layout;
 mod ledger;
 mod program;
 mod scores;
+mod sum;
 mod surface;
 mod table;
 mod tape;

@@ -1,10 +1,11 @@
 //! The surface: the few sums that can be the peak, ready for many points.
 
+use super::job::{Job, longest, steps};
 use super::layout::{Lengths, Step};
-use super::ledger::{Job, longest, steps};
 use super::program::forward;
+use super::sum::Sum;
 use super::table::Table;
-use super::tape::{Dims, SLOTS, Sum, Tape};
+use super::tape::{Dims, SLOTS, Tape};
 use crate::engines::{CacheImpl, Inputs, Point, Surface};
 use crate::memory::context::{context_overhead, library_workspace};
 use crate::memory::{PhaseId, TermId};

@@ -1,6 +1,7 @@
 //! Sums made ready for many points: each product of dimensions is computed once per point.
 
-use super::tape::{Dim, Dims, Sum};
+use super::sum::Sum;
+use super::tape::{Dim, Dims};
 
 /// Distinct products of dimensions that a table can hold; a model's tape has about a dozen.
 const PRODUCTS: usize = 48;

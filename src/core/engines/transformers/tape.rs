@@ -1,6 +1,7 @@
 //! The tensors of one forward pass in the order the modelling code makes and drops them, with sizes left
 //! symbolic: one tape answers every batch and length.
 
+use super::sum::Sum;
 use crate::memory::TermId;
 
 /// What a tensor's size can depend on; the value of each is in [`Dims`].
@@ -79,6 +80,14 @@ impl Dims {
     }
 }
 
+impl Dims {
+    /// The product of three dimensions.
+    #[inline]
+    pub(super) fn product(&self, [a, b, c]: [Dim; 3]) -> u64 {
+        self.0[a.index()].saturating_mul(self.0[b.index()]).saturating_mul(self.0[c.index()])
+    }
+}
+
 /// Bytes of a tensor: a coefficient times up to three dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Size {
@@ -95,7 +104,7 @@ impl Size {
 
     /// Bytes before rounding.
     #[inline]
-    fn raw(&self, at: &Dims) -> u64 {
+    pub(super) fn raw(&self, at: &Dims) -> u64 {
         let [a, b, c] = self.dims;
         self.coefficient
             .saturating_mul(at.0[a.index()])
@@ -304,110 +313,4 @@ impl Tape {
         }
         kept
     }
-}
-
-/// Bytes alive at a stage, as a polynomial in the lengths.
-#[derive(Clone, Debug)]
-pub(super) struct Sum {
-    /// Whole multiples of 512 bytes, one coefficient for each product of dimensions.
-    pub(super) even: Vec<Size>,
-    /// Tensors that rounding may enlarge, and how many of each.
-    pub(super) odd: Vec<(Size, u64)>,
-}
-
-impl Sum {
-    fn of<'a>(blocks: impl Iterator<Item = &'a Block>, one_length: bool) -> Sum {
-        let mut sum = Sum { even: Vec::new(), odd: Vec::new() };
-        for block in blocks {
-            let mut size = block.size;
-            if one_length {
-                size.dims = size.dims.map(|d| if matches!(d, Dim::P | Dim::C(_)) { Dim::Q } else { d });
-            }
-            size.dims.sort_unstable();
-            if size.dims == [Dim::One; 3] {
-                size.coefficient = size.coefficient.next_multiple_of(512);
-            }
-            if size.coefficient.is_multiple_of(512) {
-                let coefficient = size.coefficient.saturating_mul(block.times);
-                match sum.even.iter_mut().find(|s| s.dims == size.dims) {
-                    Some(s) => s.coefficient = s.coefficient.saturating_add(coefficient),
-                    None => sum.even.push(Size { coefficient, ..size }),
-                }
-            } else {
-                match sum.odd.iter_mut().find(|(s, _)| *s == size) {
-                    Some((_, times)) => *times += block.times,
-                    None => sum.odd.push((size, block.times)),
-                }
-            }
-        }
-        sum
-    }
-
-    /// Coefficient of every product of dimensions.
-    fn monomials(&self) -> Vec<Size> {
-        let mut all = self.even.clone();
-        for (size, times) in &self.odd {
-            let coefficient = size.coefficient.saturating_mul(*times);
-            match all.iter_mut().find(|s| s.dims == size.dims) {
-                Some(s) => s.coefficient = s.coefficient.saturating_add(coefficient),
-                None => all.push(Size { coefficient, ..*size }),
-            }
-        }
-        all
-    }
-
-    /// Whether this is at least `other` whatever the lengths (rounding aside): what it lacks in one product
-    /// of dimensions it has to spare in a product that is never smaller.
-    fn covers(&self, other: &Sum) -> bool {
-        let mut spare = self.monomials();
-        let mut lacking = Vec::new();
-        for mut wanted in other.monomials() {
-            if let Some(own) = spare.iter_mut().find(|s| s.dims == wanted.dims) {
-                let used = own.coefficient.min(wanted.coefficient);
-                own.coefficient -= used;
-                wanted.coefficient -= used;
-            }
-            if wanted.coefficient > 0 {
-                lacking.push(wanted);
-            }
-        }
-        lacking.into_iter().all(|mut wanted| {
-            for own in spare.iter_mut().filter(|s| never_smaller(s.dims, wanted.dims)) {
-                let used = own.coefficient.min(wanted.coefficient);
-                own.coefficient -= used;
-                wanted.coefficient -= used;
-            }
-            wanted.coefficient == 0
-        })
-    }
-
-    /// Bytes at a point.
-    #[inline]
-    pub(super) fn bytes(&self, at: &Dims) -> u64 {
-        let even = self.even.iter().fold(0, |sum: u64, size| sum.saturating_add(size.raw(at)));
-        self.odd
-            .iter()
-            .fold(even, |sum, (size, times)| sum.saturating_add(size.bytes(at).saturating_mul(*times)))
-    }
-}
-
-impl Dims {
-    /// The product of three dimensions.
-    #[inline]
-    pub(super) fn product(&self, [a, b, c]: [Dim; 3]) -> u64 {
-        self.0[a.index()].saturating_mul(self.0[b.index()]).saturating_mul(self.0[c.index()])
-    }
-}
-
-/// Whether the product `a` is at least the product `b` at all lengths: `b`'s dimensions are among `a`'s, and
-/// those left over are never zero.
-fn never_smaller(a: [Dim; 3], b: [Dim; 3]) -> bool {
-    let mut left = a;
-    for dim in b.iter().filter(|d| **d != Dim::One) {
-        match left.iter().position(|l| l == dim) {
-            Some(at) => left[at] = Dim::One,
-            None => return false,
-        }
-    }
-    left.iter().all(|d| matches!(d, Dim::One | Dim::B | Dim::Q | Dim::N | Dim::P | Dim::C(_)))
 }
