@@ -248,3 +248,75 @@ fn arguments_are_filled_in_once() {
     let text = message(Lang::En, &problem.message);
     assert!(text.contains("\"{accepted}\""), "{text}");
 }
+
+/// Accepted values, extremes among them: every engine answers or refuses, and never panics or wraps.
+mod extremes {
+    use super::{Scenario, json, run};
+    use oom_ledger_core::engines::ENGINES;
+    use oom_ledger_core::model::PRESETS;
+    use oom_ledger_core::share::{Kind, field, paths};
+    use proptest::prelude::*;
+    use proptest::sample::{Index, select};
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn no_accepted_value_breaks_an_engine(
+            preset in any::<Index>(),
+            engine in select(ENGINES.iter().map(|e| e.id()).collect::<Vec<_>>()),
+            choices in prop::collection::vec((any::<Index>(), any::<Index>(), 0.0..1.0f64), 0..8),
+        ) {
+            let mut doc = json!({
+                "schema": 1,
+                "model": {"preset": preset.get(PRESETS).id},
+                "device": {"total_bytes": 85_899_345_920_u64, "count": 64},
+                "parallel": {}, "weights": {}, "measured": {},
+                "job": {"serve": {"engine": engine}},
+            });
+            let paths: Vec<_> = paths().into_iter().filter(|p| p.contains('.')).collect();
+            for (path, which, share) in choices {
+                let path = path.get(&paths);
+                let value = match field(path).unwrap() {
+                    // Low, high, or a power in between.
+                    Kind::Whole(low, high) => match which.index(3) {
+                        0 => json!(low),
+                        1 => json!(high),
+                        _ => json!(((high as f64).powf(share) as u64).clamp(low, high)),
+                    },
+                    Kind::Share => json!(share.max(1e-9)),
+                    Kind::Flag => json!(share > 0.5),
+                    Kind::Choice(all) => json!(which.get(all)),
+                    Kind::Text if path == "weights.quantization" => {
+                        json!(which.get(&["fp8", "int8", "awq-int4", "gptq-int4", "bnb-nf4", "bnb-int8", "mxfp4",
+                                          "nvfp4", "gguf:Q4_K_M", "gguf:IQ1_S"]))
+                    }
+                    Kind::Text if path == "job.serve.kv_cache_dtype" => {
+                        json!(which.get(&["auto", "fp8", "fp16", "q8_0", "int8", "x"]))
+                    }
+                    Kind::Text if path == "job.serve.engine_version" => {
+                        json!(which.get(&["0.6.4.post1 (v0)", "0.8.5", "0.11", "", "99999999999999999999", "é"]))
+                    }
+                    _ => continue,
+                };
+                *doc.pointer_mut(&format!("/{}", path.rsplit_once('.').map_or("", |p| p.0).replace('.', "/")))
+                    .unwrap()
+                    .as_object_mut()
+                    .unwrap()
+                    .entry(path.rsplit('.').next().unwrap().to_owned())
+                    .or_insert(json!(null)) = value;
+            }
+            let scenario = Scenario::from_json(doc.clone()).unwrap();
+            if let Ok(answer) = run(&scenario) {
+                for term in &answer.terms {
+                    prop_assert!(term.low <= term.bytes && term.bytes <= term.high, "{:?} in {doc}", term);
+                }
+                prop_assert!(answer.peak_low <= answer.peak_bytes, "{doc}");
+                prop_assert!(answer.peak_bytes <= answer.peak_high, "{doc}");
+                for phase in &answer.phases {
+                    prop_assert!(phase.allocated_bytes <= phase.peak_bytes, "{:?} in {doc}", phase);
+                    prop_assert!(phase.peak_bytes <= answer.peak_bytes, "{:?} in {doc}", phase);
+                }
+            }
+        }
+    }
+}

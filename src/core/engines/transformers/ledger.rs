@@ -116,6 +116,13 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
         for p in phases.iter_mut().filter(|p| p.id == phase) {
             (p.peak_bytes, p.allocated_bytes) = (shift(p.peak_bytes), shift(p.allocated_bytes));
         }
+        // The measurement is the peak of the whole run: no other phase was above it.
+        if let Some(top) = phases.iter().find(|p| p.id == phase).cloned() {
+            for p in &mut phases {
+                p.peak_bytes = p.peak_bytes.min(top.peak_bytes);
+                p.allocated_bytes = p.allocated_bytes.min(top.allocated_bytes);
+            }
+        }
         warnings.push(Message::new("transformers.measured_activations").with("modelled", Bytes(modelled)));
     }
     let peak_bytes = crate::memory::sum(&terms)?.0;
