@@ -156,4 +156,7 @@ fn every_preset_config_fits_into_a_link_and_a_huge_one_is_refused() {
     let noise: Vec<u64> = (1..40_000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20).collect();
     scenario.model = ModelRef { config: Some(json!({"noise": noise})), ..ModelRef::default() };
     assert_eq!(scenario.permalink().unwrap_err().message.id, "permalink.too_long");
+    // Large, though it would pack into a short link: nobody could unpack it.
+    scenario.model = ModelRef { config: Some(json!({"spaces": " ".repeat(5 << 20)})), ..ModelRef::default() };
+    assert_eq!(scenario.permalink().unwrap_err().message.id, "permalink.too_large");
 }

@@ -4,7 +4,7 @@
 //! checksum tells a cut link from a whole one) of the Scenario's JSON without defaults.
 
 use super::Scenario;
-use crate::units::{Message, Problem};
+use crate::units::{Bytes, Message, Problem};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use miniz_oxide::deflate::compress_to_vec_zlib;
@@ -33,9 +33,15 @@ impl Scenario {
     /// Errors: a config too large for any address; the Scenario document itself is then what to pass on.
     pub fn permalink(&self) -> Result<String, Problem> {
         let json = self.to_short_json().to_string();
+        if json.len() > MAX_DOCUMENT {
+            let message = Message::new("permalink.too_large")
+                .with("given", Bytes(json.len() as u64))
+                .with("accepted", Bytes(MAX_DOCUMENT as u64));
+            return Err(Problem::new("model.config", message));
+        }
         let packed = compress_to_vec_zlib(json.as_bytes(), 9);
         let link = format!("{VERSION}.{}", URL_SAFE_NO_PAD.encode(packed));
-        if json.len() > MAX_DOCUMENT || link.len() > MAX_LINK {
+        if link.len() > MAX_LINK {
             let message = Message::new("permalink.too_long")
                 .with("given", link.len() as u64)
                 .with("accepted", MAX_LINK as u64);

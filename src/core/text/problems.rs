@@ -126,6 +126,11 @@ pub(super) const ROWS: &[Row] = &[
         "该链接已损坏：校验和与内容不符；请从生成它的地方重新完整复制",
     ),
     (
+        "permalink.too_large",
+        "the model's config has {given}, and a link holds at most {accepted}; pass on the Scenario as a file instead",
+        "模型的 config 有 {given}，而链接最多容纳 {accepted}；请改为以文件形式分享 Scenario",
+    ),
+    (
         "permalink.too_long",
         "the model's config makes this link {given} characters long, and programs cut links longer than {accepted}; pass on the Scenario as a file instead",
         "模型的 config 使链接长达 {given} 个字符，超过 {accepted} 的链接会被截断；请改为以文件形式分享 Scenario",
