@@ -40,6 +40,11 @@ pub(super) const ROWS: &[Row] = &[
         "vLLM 拒绝启动：max_num_seqs（{max_num_seqs}）超过可用的状态缓存块数（{blocks}）；每个序列需要一块。请将 max_num_seqs 降到 {blocks} 或更小。",
     ),
     (
+        "vllm.version_not_given",
+        "engine_version is not given: the rules of {taken} are taken",
+        "没有给出 engine_version：按 {taken} 的规则计算",
+    ),
+    (
         "vllm.version_assumed",
         "engine_version \"{given}\" names no release: the rules of {taken} are taken",
         "engine_version“{given}”不是发布版本：按 {taken} 的规则计算",

@@ -206,8 +206,11 @@ fn warnings(inputs: &Inputs<'_>, costs: &Costs, close: &Closing) -> Vec<Message>
     let mut out = Vec::new();
     out.extend(crate::memory::weights::effective_quantization(model, inputs.weights).note);
     if s.version.assumed {
-        let given = inputs.serve.engine_version.as_deref().unwrap_or("null");
-        out.push(Message::new("vllm.version_assumed").with("given", given).with("taken", "0.29"));
+        let message = match inputs.serve.engine_version.as_deref() {
+            Some(given) => Message::new("vllm.version_assumed").with("given", given),
+            None => Message::new("vllm.version_not_given"),
+        };
+        out.push(message.with("taken", "0.29"));
     }
     if s.fewest_seqs < s.max_seqs {
         let message = Message::new("vllm.batch_of_large_devices").with("max_num_seqs", s.max_seqs);
