@@ -27,7 +27,7 @@ pub fn App() -> impl IntoView {
         })
         .collect_view();
     view! {
-        <a class="skip" href="#" on:click=|event| { event.prevent_default(); crate::browser::focus("answer"); }>
+        <a class="skip" href="#answer" on:click=|event| { event.prevent_default(); crate::browser::focus("answer"); }>
             {t("site.skip")}
         </a>
         <header class="mast">

@@ -4,8 +4,11 @@ use crate::{Page, Result, problem, watch};
 use oom_ledger_serve::Server;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{Child, Command, Stdio};
+use std::task::Poll;
 use thirtyfour::common::capabilities::chromium::ChromiumLikeCapabilities;
 use thirtyfour::{DesiredCapabilities, LoggingPrefsLogLevel, WebDriver};
 
@@ -139,6 +142,16 @@ fn capabilities() -> Result<thirtyfour::ChromeCapabilities> {
     Ok(capabilities)
 }
 
+/// A failed assertion as an error: the window must be closed in order before the test ends.
+async fn caught(test: impl Future<Output = Result>) -> Result {
+    let mut test = pin!(test);
+    std::future::poll_fn(|context| {
+        catch_unwind(AssertUnwindSafe(|| test.as_mut().poll(context)))
+            .unwrap_or_else(|_| Poll::Ready(Err(problem("an assertion failed, see above"))))
+    })
+    .await
+}
+
 /// Opens the page in `view`, runs `test` on it, then checks what holds after every test: nothing on the
 /// console, no request to another origin. On failure leaves a picture in `target/e2e/<name>.png`.
 ///
@@ -148,7 +161,7 @@ pub async fn with_page(name: &str, view: View, test: impl AsyncFn(&Page) -> Resu
     let page = browser.page(view).await?;
     let mut outcome = async {
         page.open("").await?;
-        test(&page).await
+        caught(test(&page)).await
     }
     .await;
     if outcome.is_ok() {
