@@ -22,8 +22,8 @@ pub const fn term(id: TermId) -> Rgb {
         TermId::Communication => (178, 190, 200),
         TermId::DraftModel | TermId::Adapter => (0, 70, 120),
         TermId::Encoder => (94, 60, 153),
-        TermId::LoadTransient | TermId::RecomputeTransient => (213, 94, 0),
-        TermId::Gradients => (213, 94, 0),
+        // Gradients and what is only alive while loading or recomputing: never in one phase's peak together.
+        TermId::LoadTransient | TermId::RecomputeTransient | TermId::Gradients => (213, 94, 0),
         TermId::MasterWeights => (120, 180, 220),
         TermId::OptimizerStates => (128, 85, 170),
         TermId::OptimizerTransient => (190, 160, 215),

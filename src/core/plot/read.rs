@@ -112,9 +112,8 @@ pub fn plane_rows(plane: &Plane, most: usize) -> Vec<(String, String)> {
 /// What the chart says, in one sentence.
 pub fn summary(lang: Lang, series: &Series) -> String {
     let axis = axis_word(lang, series.axis);
-    let (first, last) = match (series.samples.first(), series.samples.last()) {
-        (Some(first), Some(last)) => (first, last),
-        _ => return text(lang, "plan.empty").to_owned(),
+    let (Some(first), Some(last)) = (series.samples.first(), series.samples.last()) else {
+        return text(lang, "plan.empty").to_owned();
     };
     // A pool does not grow with the load; what grows is how much of it is in use.
     let pooled = first.total == last.total;
