@@ -19,3 +19,8 @@ mod text;
 mod transformers;
 mod vllm;
 mod weights;
+
+/// A Scenario from its document, which the test knows to be good.
+fn scenario_of(text: &str) -> oom_ledger_core::share::Scenario {
+    oom_ledger_core::share::Scenario::from_json_str(text).unwrap_or_else(|p| panic!("{p:?} in {text}"))
+}

@@ -1,1 +1,204 @@
-//! Tests of plan.
+//! Tests of limits and projections: each limit fits and the next does not, as the engine itself says.
+
+use crate::scenario_of;
+use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
+use oom_ledger_core::memory::{TermId, Verdict};
+use oom_ledger_core::plan::{Axis, estimate, geometric, largest, limits, plane, series};
+use oom_ledger_core::share::Resolved;
+use proptest::prelude::*;
+
+/// Jobs that differ in what stops them: engine, attention, device, model kind.
+const JOBS: &[(&str, &str, &str)] = &[
+    ("llama-3.1-8b", "h100-80gb", r#"{"engine": "vllm", "max_model_len": 8192}"#),
+    ("llama-3.1-8b", "rtx-4090", r#"{"engine": "vllm", "max_model_len": 131072}"#),
+    ("gemma-3-12b", "l40s", r#"{"engine": "vllm", "max_model_len": 32768}"#),
+    ("gpt-oss-20b", "l4", r#"{"engine": "vllm", "max_model_len": 16384}"#),
+    ("deepseek-v2-lite", "a100-80gb", r#"{"engine": "vllm", "max_model_len": 16384}"#),
+    ("qwen3-32b", "l4", r#"{"engine": "vllm", "max_model_len": 8192}"#),
+    ("llama-3.1-8b", "rtx-4090", r#"{"engine": "transformers", "attention": "eager"}"#),
+    ("llama-3.1-8b", "rtx-4090", r#"{"engine": "transformers", "attention": "sdpa", "logits": "all"}"#),
+    ("mistral-7b-v0.1", "a10", r#"{"engine": "transformers", "attention": "sdpa", "cache": "static"}"#),
+    ("qwen3-30b-a3b", "h100-80gb", r#"{"engine": "transformers", "attention": "sdpa"}"#),
+    ("qwen3-32b", "l4", r#"{"engine": "transformers", "attention": "flash"}"#),
+];
+
+fn jobs() -> Vec<(String, Resolved)> {
+    JOBS.iter()
+        .map(|(model, device, serve)| {
+            let text = format!(
+                r#"{{"model": {{"preset": "{model}"}}, "device": {{"preset": "{device}"}}, "job": {{"serve": {serve}}}}}"#
+            );
+            (format!("{model} {device} {serve}"), scenario_of(&text).resolve().unwrap())
+        })
+        .collect()
+}
+
+/// Whether the engine itself, asked for a ledger, serves these settings.
+fn served(inputs: &Inputs<'_>, settings: &ServeSettings) -> bool {
+    let asked = Inputs { serve: settings, ..*inputs };
+    engine(&settings.engine).unwrap().ledger(&asked).is_ok_and(|l| l.verdict != Verdict::DoesNotFit)
+}
+
+#[test]
+fn a_limit_fits_and_the_next_value_does_not() {
+    for (name, resolved) in jobs() {
+        let inputs = resolved.inputs();
+        let serve = inputs.serve;
+        let found = limits(engine(&serve.engine).unwrap(), &inputs);
+        let stopped = |field: &str| found.stopped_by.iter().any(|(f, _)| *f == field);
+
+        let with = |n: u64| ServeSettings { sequences: n, ..serve.clone() };
+        let most = found.max_sequences.unwrap();
+        assert!(most == 0 || served(&inputs, &with(most)), "{name}: {most} sequences");
+        if stopped("max_sequences") {
+            assert!(!served(&inputs, &with(most + 1)), "{name}: {} sequences", most + 1);
+        }
+
+        let with = |n: u64| ServeSettings { new_tokens: n, ..serve.clone() };
+        let most = found.max_new_tokens.unwrap();
+        assert!(most == 0 || served(&inputs, &with(most)), "{name}: {most} new tokens");
+        if stopped("max_new_tokens") {
+            assert!(!served(&inputs, &with(most + 1)), "{name}: {} new tokens", most + 1);
+        }
+
+        if serve.engine == "vllm" {
+            let with = |n: u64| ServeSettings {
+                max_model_len: Some(n),
+                sequences: 1,
+                prompt_tokens: n.max(2) - 1,
+                new_tokens: 1,
+                ..serve.clone()
+            };
+            let most = found.max_model_len.unwrap();
+            assert!(most == 0 || served(&inputs, &with(most)), "{name}: a length of {most}");
+            if stopped("max_model_len") {
+                assert!(!served(&inputs, &with(most + 1)), "{name}: a length of {}", most + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_term_that_stops_a_limit_is_named() {
+    let stop = |serve: &str, device: &str, field: &str| {
+        let text = format!(
+            r#"{{"model": {{"preset": "llama-3.1-8b"}}, "device": {{"preset": "{device}"}}, "job": {{"serve": {serve}}}}}"#
+        );
+        let resolved = scenario_of(&text).resolve().unwrap();
+        let found = estimate(&resolved.inputs()).unwrap().limits;
+        found.stopped_by.iter().find(|(f, _)| *f == field).map(|(_, term)| *term)
+    };
+    let eager = r#"{"engine": "transformers", "attention": "eager", "prompt_tokens": 4096, "new_tokens": 1}"#;
+    assert_eq!(stop(eager, "rtx-4090", "max_sequences"), Some(TermId::AttentionScores));
+    let logits = r#"{"engine": "transformers", "attention": "sdpa", "logits": "all", "prompt_tokens": 4096, "new_tokens": 1}"#;
+    assert_eq!(stop(logits, "rtx-4090", "max_sequences"), Some(TermId::Logits));
+    let pool = r#"{"engine": "vllm", "max_model_len": 8192}"#;
+    assert_eq!(stop(pool, "h100-80gb", "max_sequences"), Some(TermId::KvCache));
+}
+
+#[test]
+fn a_model_larger_than_the_device_has_no_limits_to_give() {
+    for serve in [r#"{"engine": "vllm", "max_model_len": 8192}"#, r#"{"engine": "transformers"}"#] {
+        let text = format!(
+            r#"{{"model": {{"preset": "qwen3-32b"}}, "device": {{"preset": "l4"}}, "job": {{"serve": {serve}}}}}"#
+        );
+        let resolved = scenario_of(&text).resolve().unwrap();
+        let answer = estimate(&resolved.inputs()).unwrap();
+        assert_eq!(answer.verdict, Verdict::DoesNotFit, "{serve}");
+        assert_eq!(answer.limits.max_sequences, Some(0), "{serve}");
+    }
+}
+
+#[test]
+fn terms_alive_at_the_highest_phase_sum_to_its_peak() {
+    for (name, resolved) in jobs() {
+        for axis in [Axis::Tokens, Axis::Sequences] {
+            let series = series(&resolved.inputs(), axis, 12).unwrap();
+            for sample in &series.samples {
+                assert_eq!(sample.terms.iter().sum::<u64>(), sample.total, "{name} {axis:?} at {}", sample.x);
+                assert!(sample.low <= sample.total && sample.total <= sample.high, "{name} at {}", sample.x);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_crossing_point_and_its_neighbour_are_among_the_samples() {
+    let mut crossings = 0;
+    for (name, resolved) in jobs() {
+        for axis in [Axis::Tokens, Axis::Sequences] {
+            let series = series(&resolved.inputs(), axis, 24).unwrap();
+            let Some(at) = series.crossing else { continue };
+            crossings += 1;
+            let fits = |x: u64| series.samples.iter().find(|s| s.x == x).map(|s| s.fits);
+            assert_eq!((fits(at), fits(at + 1)), (Some(true), Some(false)), "{name} {axis:?} {at}");
+        }
+    }
+    assert!(crossings >= 6, "only {crossings} of the jobs cross anything");
+}
+
+#[test]
+fn the_plane_agrees_with_its_frontier_and_with_the_ledger() {
+    for (name, resolved) in jobs() {
+        let inputs = resolved.inputs();
+        let plane = plane(&inputs, 24, 16).unwrap();
+        // A mask whose length is no multiple of 8 is copied for every head (sdpa's efficient kernel), so that
+        // beyond the window one token more may need less. Everywhere else longer requests are never more.
+        let aligned_matters = name.starts_with("mistral");
+        let falls = plane.frontier.windows(2).all(|w| w[0] >= w[1]);
+        assert!(falls || aligned_matters, "{name}: longer requests, more of them?");
+        for (row, sequences) in plane.sequences.iter().enumerate() {
+            for (column, tokens) in plane.tokens.iter().enumerate() {
+                let fits = plane.fits[row * plane.tokens.len() + column];
+                assert_eq!(fits, *sequences <= plane.frontier[column], "{name}: {sequences} of {tokens}");
+            }
+        }
+        // The ledger itself, on a few cells.
+        for (row, column) in [(0, 0), (4, 7), (8, 12), (15, 5), (3, 23), (15, 23)] {
+            let (Some(sequences), Some(tokens)) = (plane.sequences.get(row), plane.tokens.get(column)) else {
+                continue;
+            };
+            let settings = ServeSettings {
+                sequences: *sequences,
+                new_tokens: 1.min(tokens - 1),
+                prompt_tokens: (tokens - 1).max(1),
+                ..inputs.serve.clone()
+            };
+            let fits = plane.fits[row * plane.tokens.len() + column];
+            assert_eq!(served(&inputs, &settings), fits, "{name}: {sequences} of {tokens}");
+        }
+    }
+}
+
+#[test]
+fn scales_start_at_one_rise_and_end_at_the_most() {
+    for (most, n) in [(1, 2), (8, 256), (131_072, 256), (10_000_000, 64)] {
+        let all = geometric(most, n);
+        assert_eq!((all.first(), all.last()), (Some(&1), Some(&most)));
+        assert!(all.windows(2).all(|w| w[0] < w[1]), "{most}: {all:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_search_finds_the_last_value_that_fits(bound in 0_u64..1 << 40, most in 0_u64..1 << 40) {
+        prop_assert_eq!(largest(most, |n| n <= bound), bound.min(most));
+    }
+
+    #[test]
+    fn no_load_makes_limits_or_series_panic(
+        sequences in 1_u64..1 << 24,
+        prompt in 1_u64..1 << 32,
+        new in 0_u64..1 << 32,
+        job in 0..JOBS.len(),
+    ) {
+        let (_, resolved) = &jobs()[job];
+        let serve = ServeSettings { sequences, prompt_tokens: prompt, new_tokens: new, ..resolved.serve.clone() };
+        let inputs = Inputs { serve: &serve, ..resolved.inputs() };
+        if let Ok(answer) = estimate(&inputs) {
+            prop_assert!(answer.limits.max_sequences.is_some());
+        }
+        let _ = series(&inputs, Axis::Tokens, 4);
+        let _ = plane(&inputs, 4, 4);
+    }
+}

@@ -221,7 +221,7 @@ fn surface_agrees_with_the_ledger() {
         {
             let serve = ServeSettings { sequences, prompt_tokens: prompt, new_tokens: new, ..base.clone() };
             let ledger = ledger(&model, &serve, row.dtype);
-            let point = surface.at(sequences, prompt + new);
+            let point = surface.at(sequences, prompt, new);
             // Stages left out of the surface may exceed the ones kept by the rounding of single tensors.
             let off = point.peak_bytes.abs_diff(ledger.peak_bytes);
             assert!(
@@ -297,7 +297,7 @@ fn absurd_sizes_are_problems() {
             assert_eq!(problem.message.id, "problem.overflow");
             let surface =
                 ask(&llama, &serve, DType::Bf16, |i| engine("transformers").unwrap().surface(i).unwrap());
-            assert!(!surface.at(sequences, prompt_tokens).fits);
+            assert!(!surface.at(sequences, prompt_tokens, 1).fits);
         }
     }
     let serve = ServeSettings { engine: "transformers".to_owned(), ..ServeSettings::default() };

@@ -490,7 +490,7 @@ proptest! {
             prop_assert!(job.ledger().is_err());
             return Ok(());
         };
-        let point = surface.at(sequences, tokens);
+        let point = surface.at_tokens(sequences, tokens, 1);
         if explicit.is_none() {
             // Without a length, a point asks for an engine started for its tokens, up to the model's own maximum.
             if tokens > job.model.max_position_embeddings {
@@ -517,10 +517,10 @@ proptest! {
         let serve = ServeSettings { max_model_len: Some(32_768), ..ServeSettings::default() };
         let job = job(id, 180 << 30, serve);
         let surface = engine("vllm").unwrap().surface(&job.inputs()).unwrap();
-        let at = surface.at(sequences, tokens);
-        prop_assert!(surface.at(sequences + 1, tokens).kv_bytes >= at.kv_bytes);
-        prop_assert!(surface.at(sequences, tokens + 1).kv_bytes >= at.kv_bytes);
-        prop_assert!(at.fits || !surface.at(sequences + 1, tokens).fits);
+        let at = surface.at_tokens(sequences, tokens, 1);
+        prop_assert!(surface.at_tokens(sequences + 1, tokens, 1).kv_bytes >= at.kv_bytes);
+        prop_assert!(surface.at_tokens(sequences, tokens + 1, 1).kv_bytes >= at.kv_bytes);
+        prop_assert!(at.fits || !surface.at_tokens(sequences + 1, tokens, 1).fits);
     }
 
     #[test]
@@ -537,8 +537,8 @@ proptest! {
         job.parallel.tensor = tensor;
         let _ = job.ledger();
         if let Ok(surface) = engine("vllm").unwrap().surface(&job.inputs()) {
-            let _ = surface.at(a, b);
-            let _ = surface.at(u64::MAX, u64::MAX);
+            let _ = surface.at_tokens(a, b, 1);
+            let _ = surface.at_tokens(u64::MAX, u64::MAX, 1);
         }
     }
 }

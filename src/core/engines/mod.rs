@@ -43,11 +43,18 @@ pub struct Point {
 
 /// A job with everything but load fixed, ready to be asked many points. Must agree with the ledger: tested.
 pub trait Surface {
-    /// The point of `sequences` sequences of `tokens` tokens each (prompt and answer together).
+    /// The point of `sequences` sequences, each with `prompt` tokens read and `new` tokens written.
     ///
     /// Where the engine is started for a longest request and the settings leave it open, a point stands for an
     /// engine started for exactly its tokens.
-    fn at(&self, sequences: u64, tokens: u64) -> Point;
+    fn at(&self, sequences: u64, prompt: u64, new: u64) -> Point;
+
+    /// The point of `sequences` sequences of `tokens` tokens each, of which `answer` are new where there are
+    /// that many and one is left to read.
+    fn at_tokens(&self, sequences: u64, tokens: u64, answer: u64) -> Point {
+        let new = answer.min(tokens.saturating_sub(1));
+        self.at(sequences, (tokens - new).max(1), new)
+    }
 }
 
 /// One engine.

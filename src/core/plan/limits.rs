@@ -43,10 +43,9 @@ pub fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
 pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
     let mut found = Limits::default();
     let serve = inputs.serve;
-    let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens).max(1);
     let Ok(surface) = engine.surface(inputs) else { return found };
 
-    let sequences = largest(FAR, |n| surface.at(n, tokens).fits);
+    let sequences = largest(FAR, |n| surface.at(n, serve.prompt_tokens, serve.new_tokens).fits);
     found.max_sequences = Some(sequences);
     if sequences < FAR {
         note(&mut found, engine, inputs, "max_sequences", |s| s.sequences = sequences.max(1) + 1);
@@ -55,7 +54,7 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
     // The answer can grow until the request is as long as the engine, or the model, allows.
     let longest = longest(inputs);
     let room = serve.max_model_len.unwrap_or(longest).saturating_sub(serve.prompt_tokens);
-    let fits = |new: u64| surface.at(serve.sequences, serve.prompt_tokens.saturating_add(new)).fits;
+    let fits = |new: u64| surface.at(serve.sequences, serve.prompt_tokens, new).fits;
     let new_tokens = largest(room, fits);
     found.max_new_tokens = Some(new_tokens);
     if new_tokens < room {
@@ -69,8 +68,8 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
         };
         // Without a length, a point stands for an engine started for exactly its tokens: one surface is enough.
         let context = match started_for(None) {
-            Ok(surface) => largest(longest, |n| surface.at(1, n).fits),
-            Err(_) => largest(longest, |n| started_for(Some(n)).is_ok_and(|s| s.at(1, n).fits)),
+            Ok(surface) => largest(longest, |n| surface.at_tokens(1, n, 1).fits),
+            Err(_) => largest(longest, |n| started_for(Some(n)).is_ok_and(|s| s.at_tokens(1, n, 1).fits)),
         };
         found.max_model_len = Some(context);
         if context < longest {

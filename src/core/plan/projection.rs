@@ -94,7 +94,7 @@ pub fn most_tokens(inputs: &Inputs<'_>) -> u64 {
 /// Most sequences worth showing: twice what fits of this length, and at least what is asked.
 pub fn most_sequences(surface: &dyn Surface, inputs: &Inputs<'_>) -> u64 {
     let tokens = own_tokens(inputs);
-    let fit = largest(1 << 20, |n| surface.at(n, tokens).fits);
+    let fit = largest(1 << 20, |n| surface.at_tokens(n, tokens, inputs.serve.new_tokens).fits);
     fit.saturating_mul(2).clamp(8, 1 << 16).max(inputs.serve.sequences.saturating_mul(2))
 }
 
@@ -126,8 +126,8 @@ pub fn series(inputs: &Inputs<'_>, axis: Axis, samples: usize) -> Result<Series,
         Axis::Sequences => most_sequences(&*surface, inputs),
     };
     let point = |x: u64| match axis {
-        Axis::Tokens => surface.at(inputs.serve.sequences, x),
-        Axis::Sequences => surface.at(x, own_tokens(inputs)),
+        Axis::Tokens => surface.at_tokens(inputs.serve.sequences, x, inputs.serve.new_tokens),
+        Axis::Sequences => surface.at_tokens(x, own_tokens(inputs), inputs.serve.new_tokens),
     };
     let served = |x: u64| point(x).fits;
     let crossing = Some(largest(most, served)).filter(|x| *x > 0 && *x < most);
@@ -182,21 +182,23 @@ fn at_peak(ledger: &Ledger, id: TermId) -> u64 {
 /// Errors: what the engine does not accept.
 pub fn plane(inputs: &Inputs<'_>, columns: usize, rows: usize) -> Result<Plane, Problem> {
     let surface = engine(&inputs.serve.engine)?.surface(inputs)?;
+    let answer = inputs.serve.new_tokens;
     let tokens = geometric(most_tokens(inputs), columns);
     // High enough that the frontier of short sequences is in the picture.
     let short = (most_tokens(inputs) / 16).max(1);
-    let most = largest(1 << 16, |n| surface.at(n, short).fits).clamp(8, 1 << 16);
+    let most = largest(1 << 16, |n| surface.at_tokens(n, short, answer).fits).clamp(8, 1 << 16);
     let sequences = geometric(most.max(inputs.serve.sequences), rows);
     let cells = tokens.len() * sequences.len();
     let (mut peak, mut fits) = (Vec::with_capacity(cells), Vec::with_capacity(cells));
     for s in &sequences {
         for t in &tokens {
-            let point = surface.at(*s, *t);
+            let point = surface.at_tokens(*s, *t, answer);
             peak.push(point.peak_bytes);
             fits.push(point.fits);
         }
     }
-    let frontier = tokens.iter().map(|t| largest(1 << 20, |n| surface.at(n, *t).fits)).collect();
+    let frontier =
+        tokens.iter().map(|t| largest(1 << 20, |n| surface.at_tokens(n, *t, answer).fits)).collect();
     Ok(Plane {
         tokens,
         sequences,

@@ -1,6 +1,8 @@
 //! What a chart needs besides its data: colours, sizes in device pixels, and where it drew.
 
-use super::palette::Theme;
+use super::palette::{Rgb, Theme};
+use plotters::coord::Shift;
+use plotters::prelude::*;
 
 /// Looks of a chart. Every size is multiplied by `ratio`, so that a chart is sharp on any screen.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +38,29 @@ impl Look<'_> {
     /// `size` page pixels in device pixels, at least one.
     pub fn px(&self, size: f64) -> u32 {
         (size * self.ratio).round().max(1.0) as u32
+    }
+
+    /// Text on a patch of the paper, so that it can be read over any fill. `x` is the left end, or the right end
+    /// where `leftwards`; `y` the upper edge.
+    pub(super) fn label<DB: DrawingBackend>(
+        &self,
+        area: &DrawingArea<DB, Shift>,
+        words: &str,
+        colour: Rgb,
+        (x, y): (i32, i32),
+        leftwards: bool,
+    ) -> Result<(), NotDrawn> {
+        let style = (self.font, f64::from(self.px(11.0))).into_font().color(&rgb(colour));
+        let (width, height) = area.estimate_text_size(words, &style).map_err(failed)?;
+        let (width, height) = (width as i32, height as i32);
+        let x = if leftwards { x - width } else { x };
+        let pad = self.at(2.0);
+        let patch = Rectangle::new(
+            [(x - pad, y - pad / 2), (x + width + pad, y + height + pad / 2)],
+            rgb(self.theme.paper).mix(0.88).filled(),
+        );
+        area.draw(&patch).map_err(failed)?;
+        area.draw_text(words, &style, (x, y)).map_err(failed)
     }
 
     /// As [`Look::px`], signed.
@@ -88,4 +113,9 @@ impl std::error::Error for NotDrawn {}
 /// Turns a backend's error into [`NotDrawn`].
 pub(super) fn failed<E: std::fmt::Debug>(error: E) -> NotDrawn {
     NotDrawn(format!("{error:?}"))
+}
+
+/// A colour of the palette as plotters takes it.
+pub(super) fn rgb((r, g, b): Rgb) -> RGBColor {
+    RGBColor(r, g, b)
 }

@@ -1,20 +1,15 @@
 //! The tokens x sequences plane: how full the device is where the load fits, blank where it does not, and the
 //! frontier between them. Both axes are logarithmic.
 
-use super::look::{Frame, Look, NotDrawn, failed};
+use super::look::{Frame, Look, NotDrawn, failed, rgb};
 use super::palette::Rgb;
 use crate::plan::Plane;
 use crate::units::count;
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Steps of the colour scale. Few, so that a row is a few rectangles and a reader can name the step.
 pub const STEPS: usize = 8;
-
-fn rgb((r, g, b): Rgb) -> RGBColor {
-    RGBColor(r, g, b)
-}
 
 /// Colour of step `i` of [`STEPS`]: one hue, from near the paper to deep, so that it reads without colour too.
 pub fn step_colour(i: usize, paper: Rgb) -> Rgb {
@@ -130,14 +125,11 @@ pub fn plane_map<DB: DrawingBackend>(
             .map_err(failed)?;
         let (px, py) = chart.backend_coord(&here);
         let left = px > i32::midpoint(frame.left, frame.right);
-        let anchor = Pos::new(if left { HPos::Right } else { HPos::Left }, VPos::Center);
         let shift = look.at(if left { -9.0 } else { 9.0 });
-        area.draw_text(look.words.here, &text(11.0, theme.ink).pos(anchor), (px + shift, py))
-            .map_err(failed)?;
+        look.label(area, look.words.here, theme.ink, (px + shift, py - look.at(6.0)), left)?;
     }
-    let anchor = Pos::new(HPos::Right, VPos::Top);
     let at = (frame.right - look.at(4.0), frame.top + look.at(4.0));
-    area.draw_text(look.words.crossing, &text(11.0, theme.accent).pos(anchor), at).map_err(failed)?;
+    look.label(area, look.words.crossing, theme.accent, at, true)?;
     area.present().map_err(failed)?;
     Ok(frame)
 }

@@ -1,20 +1,15 @@
 //! Memory against tokens or sequences: one area a term, the device total and the budget as lines, the largest
 //! load that fits as a named point.
 
-use super::look::{Frame, Look, NotDrawn, failed};
+use super::look::{Frame, Look, NotDrawn, failed, rgb};
 use super::palette;
 use crate::memory::TermId;
 use crate::plan::{Sample, Series};
 use crate::units::{Bytes, count};
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 const GIB: f64 = Bytes::GIB as f64;
-
-fn rgb((r, g, b): palette::Rgb) -> RGBColor {
-    RGBColor(r, g, b)
-}
 
 /// Draws `series` into `area` and tells where its values lie.
 ///
@@ -30,7 +25,7 @@ pub fn stacked<DB: DrawingBackend>(
         return Ok(Frame::default());
     };
     let highest = series.samples.iter().map(|s| s.total).max().unwrap_or(0).max(series.device_total);
-    let top = highest as f64 / GIB * 1.12;
+    let top = highest as f64 / GIB * 1.2;
     let mut chart = ChartBuilder::on(area)
         .margin_top(look.px(10.0))
         .margin_right(look.px(14.0))
@@ -98,15 +93,17 @@ pub fn stacked<DB: DrawingBackend>(
     let (xs, ys) = chart.plotting_area().get_pixel_range();
     let frame = Frame { left: xs.start, right: xs.end, top: ys.start, bottom: ys.end };
 
-    let label = |words: &str, y: f64, colour, below: bool| {
-        let (_, py) = chart.backend_coord(&(ends[0], y));
-        let anchor = Pos::new(HPos::Right, if below { VPos::Top } else { VPos::Bottom });
-        let shift = look.at(if below { 4.0 } else { -3.0 });
-        area.draw_text(words, &text(11.0, colour).pos(anchor), (frame.right - look.at(4.0), py + shift))
-    };
-    label(look.words.device, device, theme.ink, false).map_err(failed)?;
+    let line_at = |y: f64| chart.backend_coord(&(ends[0], y)).1;
+    look.label(
+        area,
+        look.words.device,
+        theme.ink,
+        (frame.right - look.at(4.0), line_at(device) - look.at(15.0)),
+        true,
+    )?;
     if series.budget < series.device_total {
-        label(look.words.budget, series.budget as f64 / GIB, theme.accent, true).map_err(failed)?;
+        let y = line_at(series.budget as f64 / GIB) + look.at(3.0);
+        look.label(area, look.words.budget, theme.accent, (frame.left + look.at(6.0), y), false)?;
     }
 
     if let Some(x) = series.crossing {
@@ -121,11 +118,9 @@ pub fn stacked<DB: DrawingBackend>(
             .map_err(failed)?;
         let (px, _) = chart.backend_coord(&point);
         let right = px < i32::midpoint(frame.left, frame.right);
-        let anchor = Pos::new(if right { HPos::Left } else { HPos::Right }, VPos::Top);
         let shift = look.at(if right { 6.0 } else { -6.0 });
         let words = format!("{} {}", look.words.crossing, count(x));
-        area.draw_text(&words, &text(11.0, theme.accent).pos(anchor), (px + shift, frame.top + look.at(2.0)))
-            .map_err(failed)?;
+        look.label(area, &words, theme.accent, (px + shift, frame.top + look.at(2.0)), !right)?;
     }
     area.present().map_err(failed)?;
     Ok(frame)

@@ -18,7 +18,6 @@ const REGIMES: usize = 1 << (SLOTS - 1);
 /// Everything of a job but its load.
 pub(super) struct Load {
     lengths: Lengths,
-    new_tokens: u64,
     max_model_len: Option<u64>,
     prefill: [Table; REGIMES],
     decode: [Table; REGIMES],
@@ -52,7 +51,6 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
     let tables = |decode| std::array::from_fn(|bits| table(&job, &model, &lengths, bits, decode));
     Ok(Load {
         lengths,
-        new_tokens: inputs.serve.new_tokens,
         max_model_len: inputs.serve.max_model_len,
         prefill: tables(false),
         decode: tables(true),
@@ -103,13 +101,13 @@ fn cache(job: &Job<'_>, model: &Model, lengths: &Lengths) -> Sum {
 }
 
 impl Surface for Load {
-    fn at(&self, sequences: u64, tokens: u64) -> Point {
-        let prompt = tokens.saturating_sub(self.new_tokens).max(1);
-        let needed = prompt.saturating_add(self.new_tokens);
+    fn at(&self, sequences: u64, prompt: u64, new: u64) -> Point {
+        let prompt = prompt.max(1);
+        let needed = prompt.saturating_add(new);
         let longest = longest(self.max_model_len, needed);
         let mut transient = 0;
         let mut last: Option<Dims> = None;
-        for (phase, step, prompt) in steps(&self.lengths, prompt, self.new_tokens).into_iter().flatten() {
+        for (phase, step, prompt) in steps(&self.lengths, prompt, new).into_iter().flatten() {
             let dims = self.lengths.dims(step, sequences, prompt, longest);
             let bits = regime(self.lengths.masks(step, prompt));
             let table = if step == Step::Prefill { &self.prefill[bits] } else { &self.decode[bits] };

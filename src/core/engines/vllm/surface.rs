@@ -39,7 +39,8 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> 
 }
 
 impl Surface for VllmSurface {
-    fn at(&self, sequences: u64, tokens: u64) -> Point {
+    fn at(&self, sequences: u64, prompt: u64, new: u64) -> Point {
+        let tokens = prompt.saturating_add(new);
         let len = if self.starts.is_some() { self.longest } else { tokens.max(1) };
         let load = self.costs.load_blocks(sequences, tokens, len);
         let fits = tokens <= self.longest
