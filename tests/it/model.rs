@@ -186,7 +186,7 @@ fn shared_configs_parse_and_equal_the_shared_listing() {
         match (Model::from_config_text(id, &config(id)), preset(id)) {
             (Err(problem), _) => wrong.push(format!("{id}: {problem:?}")),
             (Ok(model), Some(row)) if model.parameters != row.parameters => {
-                wrong.push(format!("{id}: not its preset"))
+                wrong.push(format!("{id}: not its preset"));
             }
             _ => {}
         }
@@ -212,10 +212,10 @@ fn shared_configs_parse_and_equal_the_shared_listing() {
             .sum();
         let active = row["active_params_incl_embed"].as_u64().unwrap_or(model.active_parameters);
         if have != want.collect()
-            || Value::from(model.parameters) != row["params"]
+            || row["params"] != model.parameters
             || fp32 != row["params_by_dtype"]["float32"].as_u64().unwrap_or(0)
             || model.active_parameters != active
-            || Value::from(model.tied_embeddings) != row["tied"]
+            || row["tied"] != model.tied_embeddings
         {
             wrong.push(format!("{id}: {} parameters, {} active", model.parameters, model.active_parameters));
         }
