@@ -1,6 +1,6 @@
 //! Integration tests of the core, one binary.
-// Tests that measure accuracy print what they measured.
-#![allow(clippy::print_stdout)]
+
+#![expect(clippy::print_stdout, reason = "tests print their error tables, shown when one fails")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod accuracy;
