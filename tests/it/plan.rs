@@ -94,6 +94,8 @@ fn the_term_that_stops_a_limit_is_named() {
     assert_eq!(stop(logits, "rtx-4090", "max_sequences"), Some(TermId::Logits));
     let pool = r#"{"engine": "vllm", "max_model_len": 8192}"#;
     assert_eq!(stop(pool, "h100-80gb", "max_sequences"), Some(TermId::KvCache));
+    let capped = r#"{"engine": "vllm", "max_model_len": 8192, "max_num_seqs": 4}"#;
+    assert_eq!(stop(capped, "h100-80gb", "max_sequences"), None, "an option is no term");
 }
 
 #[test]
@@ -106,6 +108,8 @@ fn a_model_larger_than_the_device_has_no_limits_to_give() {
         let answer = estimate(&resolved.inputs()).unwrap();
         assert_eq!(answer.verdict, Verdict::DoesNotFit, "{serve}");
         assert_eq!(answer.limits.max_sequences, Some(0), "{serve}");
+        let stop = answer.limits.stopped_by.iter().find(|(f, _)| *f == "max_sequences").map(|(_, term)| *term);
+        assert_eq!(stop, Some(TermId::Weights), "{serve}");
     }
 }
 

@@ -39,6 +39,19 @@ pub struct Point {
     pub kv_bytes: u64,
     /// Whether the engine starts and serves that load without exceeding budget or pool.
     pub fits: bool,
+    /// What stands in the way where it does not.
+    pub stop: Option<Stop>,
+}
+
+/// Why a load is not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The peak exceeds the device total.
+    Device,
+    /// The KV pool is too small for it, or for one longest request.
+    Pool,
+    /// An option forbids it, however much memory there were.
+    Option,
 }
 
 /// A job with everything but load fixed, ready to be asked many points. Must agree with the ledger: tested.

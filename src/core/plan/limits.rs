@@ -1,7 +1,7 @@
 //! The inverse: the largest value of one setting that fits, everything else as given.
 
 use super::estimate::Limits;
-use crate::engines::{Engine, Inputs, ServeSettings};
+use crate::engines::{Engine, Inputs, Point, ServeSettings, Stop};
 use crate::memory::{Ledger, TermId};
 
 /// Beyond this no engine and no published model goes; a search that gets here is not bounded by memory.
@@ -44,21 +44,23 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
     let mut found = Limits::default();
     let serve = inputs.serve;
     let Ok(surface) = engine.surface(inputs) else { return found };
+    let asked = Asked { engine, inputs };
 
     let sequences = largest(FAR, |n| surface.at(n, serve.prompt_tokens, serve.new_tokens).fits);
     found.max_sequences = Some(sequences);
-    if sequences < FAR {
-        note(&mut found, engine, inputs, "max_sequences", |s| s.sequences = sequences.max(1) + 1);
-    }
+    let next = surface.at(sequences + 1, serve.prompt_tokens, serve.new_tokens);
+    let beyond = |s: &mut ServeSettings, n: u64| s.sequences = n;
+    found.note("max_sequences", asked.term(sequences, next, &beyond));
 
     // The answer can grow until the request is as long as the engine, or the model, allows.
     let longest = longest(inputs);
     let room = serve.max_model_len.unwrap_or(longest).saturating_sub(serve.prompt_tokens);
-    let fits = |new: u64| surface.at(serve.sequences, serve.prompt_tokens, new).fits;
-    let new_tokens = largest(room, fits);
+    let point = |new: u64| surface.at(serve.sequences, serve.prompt_tokens, new);
+    let new_tokens = largest(room, |new| point(new).fits);
     found.max_new_tokens = Some(new_tokens);
     if new_tokens < room {
-        note(&mut found, engine, inputs, "max_new_tokens", |s| s.new_tokens = new_tokens + 1);
+        let beyond = |s: &mut ServeSettings, n: u64| s.new_tokens = n;
+        found.note("max_new_tokens", asked.term(new_tokens, point(new_tokens + 1), &beyond));
     }
 
     if engine.options().iter().any(|option| option.field == "max_model_len") {
@@ -67,19 +69,29 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
             engine.surface(&Inputs { serve: &settings, ..*inputs })
         };
         // Without a length, a point stands for an engine started for exactly its tokens: one surface is enough.
-        let context = match started_for(None) {
-            Ok(surface) => largest(longest, |n| surface.at_tokens(1, n, 1).fits),
-            Err(_) => largest(longest, |n| started_for(Some(n)).is_ok_and(|s| s.at_tokens(1, n, 1).fits)),
+        let open = started_for(None).ok();
+        let point = |n: u64| match &open {
+            Some(surface) => surface.at_tokens(1, n, 1),
+            None => started_for(Some(n)).map(|s| s.at_tokens(1, n, 1)).unwrap_or_default(),
         };
+        let context = largest(longest, |n| point(n).fits);
         found.max_model_len = Some(context);
         if context < longest {
-            note(&mut found, engine, inputs, "max_model_len", |s| {
-                s.max_model_len = Some(context + 1);
+            let beyond = |s: &mut ServeSettings, n: u64| {
+                s.max_model_len = Some(n);
                 s.sequences = 1;
-            });
+                (s.prompt_tokens, s.new_tokens) = (n.saturating_sub(1).max(1), 1);
+            };
+            found.note("max_model_len", asked.term(context, point(context + 1), &beyond));
         }
     }
     found
+}
+
+impl Limits {
+    fn note(&mut self, field: &'static str, stop: Option<TermId>) {
+        self.stopped_by.extend(stop.map(|term| (field, term)));
+    }
 }
 
 /// The longest request the model was made for, or [`FAR`] where its config states none.
@@ -90,37 +102,37 @@ fn longest(inputs: &Inputs<'_>) -> u64 {
     }
 }
 
-/// Names the term that stops `field`: the one that grows most on the step over the limit, or, where the step
-/// is too small to tell, the one that grows most from half of it.
-fn note(
-    found: &mut Limits,
-    engine: &dyn Engine,
-    inputs: &Inputs<'_>,
-    field: &'static str,
-    over: impl Fn(&mut ServeSettings),
-) {
-    let mut beyond = inputs.serve.clone();
-    over(&mut beyond);
-    let mut half = beyond.clone();
-    half.sequences = beyond.sequences.div_ceil(2);
-    half.new_tokens = beyond.new_tokens / 2;
-    half.max_model_len = beyond.max_model_len.map(|n| n.div_ceil(2));
-    if field == "max_new_tokens" {
-        half.sequences = beyond.sequences;
-        half.max_model_len = beyond.max_model_len;
+/// A job whose settings are varied.
+struct Asked<'a> {
+    engine: &'a dyn Engine,
+    inputs: &'a Inputs<'a>,
+}
+
+impl Asked<'_> {
+    /// The term that stops a setting at `value`, where `next` is the point one beyond and `with` puts a value
+    /// into the settings; none where an option does.
+    ///
+    /// On a device it is the term that grows most from half of the value to beyond it; where not even one fits,
+    /// the largest.
+    fn term(&self, value: u64, next: Point, with: &dyn Fn(&mut ServeSettings, u64)) -> Option<TermId> {
+        match next.stop? {
+            Stop::Option => return None,
+            Stop::Pool if value > 0 => return Some(TermId::KvCache),
+            Stop::Pool | Stop::Device => {}
+        }
+        let beyond = self.ledger(value + 1, with)?;
+        let grown = match value {
+            0 => None,
+            _ => grows_most(&self.ledger(value.div_ceil(2), with)?, &beyond),
+        };
+        grown.or_else(|| beyond.terms.iter().max_by_key(|t| t.bytes).map(|t| t.id))
     }
-    let ask = |settings: &ServeSettings| engine.ledger(&Inputs { serve: settings, ..*inputs }).ok();
-    let beyond = ask(&beyond);
-    if beyond.as_ref().is_some_and(|l| l.warnings.iter().any(|m| m.id == "vllm.more_than_max_num_seqs")) {
-        // The option stops it, no term.
-        return;
+
+    fn ledger(&self, value: u64, with: &dyn Fn(&mut ServeSettings, u64)) -> Option<Ledger> {
+        let mut settings = self.inputs.serve.clone();
+        with(&mut settings, value);
+        self.engine.ledger(&Inputs { serve: &settings, ..*self.inputs }).ok()
     }
-    let stop = match (ask(&half), beyond) {
-        (Some(half), Some(beyond)) => grows_most(&half, &beyond),
-        _ => None,
-    };
-    // A pool of fixed size does not grow with the load: what runs out is its room for keys and values.
-    found.stopped_by.push((field, stop.unwrap_or(TermId::KvCache)));
 }
 
 fn grows_most(small: &Ledger, large: &Ledger) -> Option<TermId> {

@@ -115,6 +115,16 @@ pub(super) const ROWS: &[Row] = &[
         "权重与日志给出的池合计超出预算 {bytes}：设备总量、利用率或权重与该日志不符",
     ),
     (
+        "vllm.above_budget_context",
+        "the peak is {over} above the budget, and that is meant: this version does not count the CUDA context (about {context}), which is there before the engine looks",
+        "峰值比预算高 {over}，这是预期行为：该版本不把 CUDA 上下文（约 {context}）计入预算，因为它在引擎测量之前就已存在",
+    ),
+    (
+        "vllm.above_budget",
+        "the peak is {over} above the budget, and that is meant: what is captured or allocated after the profile run is not part of it",
+        "峰值比预算高 {over}，这是预期行为：性能分析运行之后才捕获或分配的显存不计入预算",
+    ),
+    (
         "vllm.over_device",
         "budget, context and CUDA graphs together exceed the device total ({total}) by {over}: expect an out-of-memory error while graphs are captured; lower gpu_memory_utilization",
         "预算、上下文与 CUDA graph 合计超出设备总量（{total}）{over}：捕获 graph 时可能显存不足；请降低 gpu_memory_utilization",

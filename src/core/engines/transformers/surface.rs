@@ -6,7 +6,7 @@ use super::program::forward;
 use super::sum::Sum;
 use super::table::Table;
 use super::tape::{Dims, SLOTS, Tape};
-use crate::engines::{CacheImpl, Inputs, Point, Surface};
+use crate::engines::{CacheImpl, Inputs, Point, Stop, Surface};
 use crate::memory::context::{context_overhead, library_workspace};
 use crate::memory::{PhaseId, TermId};
 use crate::model::Model;
@@ -121,6 +121,7 @@ impl Surface for Load {
         let peak_bytes = self.fixed.saturating_add(transient);
         let scan = self.scan.saturating_mul(sequences).saturating_mul(prompt);
         let high_bytes = self.fixed_high.saturating_add(transient).saturating_add(band).saturating_add(scan);
-        Point { peak_bytes, high_bytes, kv_bytes, fits: peak_bytes <= self.total }
+        let fits = peak_bytes <= self.total;
+        Point { peak_bytes, high_bytes, kv_bytes, fits, stop: (!fits).then_some(Stop::Device) }
     }
 }

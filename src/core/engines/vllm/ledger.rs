@@ -41,6 +41,14 @@ pub(super) fn answer(inputs: &Inputs<'_>, costs: &Costs, weights: Term) -> Resul
     if over_device {
         let over = Message::new("vllm.over_device").with("over", Bytes(peak_bytes - costs.total));
         warnings.push(over.with("total", Bytes(costs.total)));
+    } else if peak_bytes > costs.requested {
+        let id = if costs.settings.version.context_in_budget() {
+            "vllm.above_budget"
+        } else {
+            "vllm.above_budget_context"
+        };
+        let over = Message::new(id).with("over", Bytes(peak_bytes - costs.requested));
+        warnings.push(over.with("context", Bytes(costs.context.point)));
     }
     // A printed pool proves that the engine did start: then rules of thumb alone refuse nothing.
     let impossible = over_device && costs.pool.is_none();

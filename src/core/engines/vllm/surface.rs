@@ -3,7 +3,7 @@
 use super::costs::Costs;
 use super::ledger::answer;
 use super::refusal::starts;
-use crate::engines::{Inputs, Point, Surface};
+use crate::engines::{Inputs, Point, Stop, Surface};
 use crate::units::Problem;
 
 /// Costs resolved once. The pool is reserved at start, so the peak does not move with the load; only what the load
@@ -43,12 +43,18 @@ impl Surface for VllmSurface {
         let tokens = prompt.saturating_add(new);
         let len = if self.starts.is_some() { self.longest } else { tokens.max(1) };
         let load = self.costs.load_blocks(sequences, tokens, len);
-        let fits = tokens <= self.longest
-            && sequences <= self.costs.settings.max_seqs
-            && !self.over_device
-            && load <= self.costs.blocks(self.costs.available(len))
-            && self.starts.unwrap_or_else(|| starts(&self.costs, len));
+        let stop = if self.over_device {
+            Some(Stop::Device)
+        } else if tokens > self.longest || sequences > self.costs.settings.max_seqs {
+            Some(Stop::Option)
+        } else if load > self.costs.blocks(self.costs.available(len))
+            || !self.starts.unwrap_or_else(|| starts(&self.costs, len))
+        {
+            Some(Stop::Pool)
+        } else {
+            None
+        };
         let kv_bytes = load.saturating_mul(self.costs.layout.block_bytes);
-        Point { peak_bytes: self.peak, high_bytes: self.high, kv_bytes, fits }
+        Point { peak_bytes: self.peak, high_bytes: self.high, kv_bytes, fits: stop.is_none(), stop }
     }
 }
