@@ -108,7 +108,8 @@ fn a_model_larger_than_the_device_has_no_limits_to_give() {
         let answer = estimate(&resolved.inputs()).unwrap();
         assert_eq!(answer.verdict, Verdict::DoesNotFit, "{serve}");
         assert_eq!(answer.limits.max_sequences, Some(0), "{serve}");
-        let stop = answer.limits.stopped_by.iter().find(|(f, _)| *f == "max_sequences").map(|(_, term)| *term);
+        let stop =
+            answer.limits.stopped_by.iter().find(|(f, _)| *f == "max_sequences").map(|(_, term)| *term);
         assert_eq!(stop, Some(TermId::Weights), "{serve}");
     }
 }
