@@ -7,3 +7,4 @@ mod charts;
 mod headers;
 mod looks;
 mod permalink;
+mod share;
