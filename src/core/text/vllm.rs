@@ -15,6 +15,11 @@ pub(super) const ROWS: &[Row] = &[
         "vLLM 拒绝启动：设备空闲显存（{free}／{total}）少于所需利用率（{utilization}，{requested}）。请降低 gpu_memory_utilization 或停止其他进程。",
     ),
     (
+        "vllm.refusal.load",
+        "vLLM ends with CUDA out of memory while loading: the weights of one device ({weights}) and what is there before them ({around}) exceed the device total ({total}). Spread them over more devices (--tensor-parallel-size), or quantise them.",
+        "vLLM 在加载时因 CUDA 显存不足而退出：单个设备上的权重（{weights}）与加载前已占用的部分（{around}）超过设备总量（{total}）。请分到更多设备上（--tensor-parallel-size），或对权重做量化。",
+    ),
+    (
         "vllm.refusal.no_blocks",
         "vLLM refuses to start: no available memory for the cache blocks. The budget is short by {short} before the first block of {block}. Raise gpu_memory_utilization, or lower max_num_seqs or max_num_batched_tokens, or spread the weights over more devices.",
         "vLLM 拒绝启动：没有可用于缓存块的显存。在第一个 {block} 的块之前，预算还差 {short}。请提高 gpu_memory_utilization，或降低 max_num_seqs、max_num_batched_tokens，或把权重分到更多设备上。",

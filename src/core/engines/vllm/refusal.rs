@@ -6,7 +6,7 @@ use crate::units::{Bytes, Message};
 
 /// The refusal that an engine started for requests of `len` tokens answers with, if any.
 pub(super) fn refusal(costs: &Costs, len: u64) -> Option<Message> {
-    free_memory(costs).or_else(|| pool(costs, len, costs.available(len)))
+    free_memory(costs).or_else(|| load(costs)).or_else(|| pool(costs, len, costs.available(len)))
 }
 
 /// Whether it would refuse with every cost at the high end of its range.
@@ -16,7 +16,9 @@ pub(super) fn refuses_at_worst(costs: &Costs, len: u64) -> bool {
 
 /// Whether the engine starts: as [`refusal`], without building the message.
 pub(super) fn starts(costs: &Costs, len: u64) -> bool {
-    free_memory(costs).is_none() && verdict(costs, len, costs.available(len)) == Start::Yes
+    free_memory(costs).is_none()
+        && load(costs).is_none()
+        && verdict(costs, len, costs.available(len)) == Start::Yes
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,17 @@ fn free_memory(costs: &Costs) -> Option<Message> {
             .with("total", Bytes(costs.total))
             .with("utilization", costs.settings.utilization)
             .with("requested", Bytes(costs.requested))
+    })
+}
+
+/// Weights that the device cannot hold: the framework's own error while loading, before any budget is drawn up.
+fn load(costs: &Costs) -> Option<Message> {
+    let around = costs.context.point.saturating_add(costs.others);
+    (costs.weights.point.saturating_add(around) > costs.total && costs.pool.is_none()).then(|| {
+        Message::new("vllm.refusal.load")
+            .with("weights", Bytes(costs.weights.point))
+            .with("around", Bytes(around))
+            .with("total", Bytes(costs.total))
     })
 }
 
