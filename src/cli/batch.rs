@@ -4,7 +4,8 @@ use crate::args::{EstimateArgs, Format};
 use crate::scenario::Overlay;
 use crate::{Failure, output};
 use oom_ledger_core::memory::Verdict;
-use oom_ledger_core::share::{Scenario, error_json, result_json, run as answer};
+use oom_ledger_core::plan::estimate;
+use oom_ledger_core::share::{Scenario, error_json, result_json};
 use oom_ledger_core::text::Lang;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -41,9 +42,12 @@ pub fn run(args: &EstimateArgs, overlay: &Overlay) -> Result<u8, Failure> {
         if text.trim().is_empty() {
             continue;
         }
+        let mut parameters = None;
         let ended = Scenario::value_from_str(text.trim_end()).and_then(|mut doc| {
             overlay.apply(&mut doc);
-            answer(&Scenario::from_json(doc)?)
+            let resolved = Scenario::from_json(doc)?.resolve()?;
+            parameters = Some(resolved.model.parameters);
+            estimate(&resolved.inputs())
         });
         let value = match ended {
             Ok(answer) => {
@@ -58,7 +62,7 @@ pub fn run(args: &EstimateArgs, overlay: &Overlay) -> Result<u8, Failure> {
                         *value = number.into();
                     }
                 }
-                error_json(lang, &problem, Some(number))
+                error_json(lang, &problem, Some(number), parameters)
             }
         };
         writeln!(out, "{value}")?;

@@ -5,7 +5,7 @@ use crate::scenario::{Overlay, read, refuse};
 use crate::{Failure, batch, output};
 use oom_ledger_core::memory::Verdict;
 use oom_ledger_core::plan::estimate;
-use oom_ledger_core::share::{Layout, Report, Scenario, markdown, plain, result_json};
+use oom_ledger_core::share::{Layout, Report, Scenario, error_json, markdown, plain, result_json};
 use oom_ledger_core::text::Lang;
 use serde_json::{Value, json};
 
@@ -30,7 +30,19 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
         out.flush()?;
         return Ok(0);
     }
-    let answer = estimate(&resolved.inputs()).map_err(refused)?;
+    let answer = match estimate(&resolved.inputs()) {
+        Ok(answer) => answer,
+        Err(problem) => {
+            // Who asked for JSON reads JSON, and learns what could be told of the model.
+            if matches!(args.format, Format::Json | Format::Jsonl) {
+                let error = error_json(lang, &problem, None, Some(resolved.model.parameters));
+                let mut out = output::open(args.output.as_deref())?;
+                writeln!(out, "{error}")?;
+                out.flush()?;
+            }
+            return Err(refused(problem));
+        }
+    };
     let text = match args.format {
         Format::Json => {
             let pretty = serde_json::to_string_pretty(&result_json(lang, &answer));

@@ -334,3 +334,16 @@ fn the_text_is_in_the_language_asked_for() {
     assert!(out(&llama(&[])).starts_with("fits: Llama 3.1 8B"));
     assert!(out(&llama(&["--lang", "zh", "--workings"])).starts_with("放得下"));
 }
+
+#[test]
+fn parameters_are_told_where_only_the_engine_is_not_modelled() {
+    let asked = json!({"model": {"preset": "flan-t5-xl"}, "device": {"preset": "h100-80gb"},
+                       "job": {"serve": {"engine": "sglang"}}})
+    .to_string();
+    for args in [&["estimate", "--batch", "-"][..], &["estimate", "-", "--format", "json"]] {
+        let output = run_with(args, asked.as_bytes());
+        let answer: Value = serde_json::from_str(out(&output).trim()).unwrap();
+        assert_eq!(answer["parameters"], 2_783_959_040_u64, "{args:?}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("SGLang"), "{answer}");
+    }
+}

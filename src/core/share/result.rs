@@ -20,8 +20,9 @@ pub fn result_json(lang: Lang, answer: &Estimate) -> Value {
     value
 }
 
-/// `{"error": {"field", "id", "message"}}`, with the line number where the input has lines.
-pub fn error_json(lang: Lang, problem: &Problem, line: Option<u64>) -> Value {
+/// `{"error": {"field", "id", "message"}}`, with the line number where the input has lines. Where the model was
+/// read before the problem came up (an engine that is not modelled), its parameter count stands beside it.
+pub fn error_json(lang: Lang, problem: &Problem, line: Option<u64>, parameters: Option<u64>) -> Value {
     let mut error = Map::new();
     if let Some(line) = line {
         error.insert("line".to_owned(), line.into());
@@ -29,5 +30,8 @@ pub fn error_json(lang: Lang, problem: &Problem, line: Option<u64>) -> Value {
     error.insert("field".to_owned(), problem.field.clone().into());
     error.insert("id".to_owned(), problem.message.id.into());
     error.insert("message".to_owned(), message(lang, &problem.message).into());
-    json!({ "error": error })
+    match parameters {
+        Some(parameters) => json!({ "error": error, "parameters": parameters }),
+        None => json!({ "error": error }),
+    }
 }
