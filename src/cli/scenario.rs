@@ -109,7 +109,9 @@ fn typed(path: &str, text: &str) -> Result<Value, Problem> {
     }
     Ok(match field(path) {
         Some(Kind::Whole(..)) if path.ends_with("_bytes") => parse_bytes(path, text)?.0.into(),
-        Some(Kind::Whole(..)) => parse_count(path, text)?.into(),
+        Some(kind @ Kind::Whole(..)) => {
+            parse_count(path, text).map_err(|_| Problem::not_accepted(path, text, kind.accepted()))?.into()
+        }
         Some(Kind::Share) => {
             let number = text.trim().parse::<f64>().ok().and_then(serde_json::Number::from_f64);
             number.map_or_else(|| text.into(), Value::Number)

@@ -208,6 +208,8 @@ fn bad_input_is_explained_and_ends_with_2() {
         (&["estimate", "--model", "llama-31-8b", "--gpu", "80GiB"], "llama-3.1-8b"),
         (&[&base[..], &["--max-model-len", "8k"]].concat(), "job.serve.max_model_len"),
         (&[&base[..], &["--max-model-len", "0"]].concat(), "job.serve.max_model_len"),
+        (&[&base[..], &["--max-model-len=-1"]].concat(), "1 … 4,294,967,296"),
+        (&[&base[..], &["--set", "schema=x"]].concat(), "accepted: 1"),
         (&[&base[..], &["--gpu-memory-utilization", "90"]].concat(), "0 < x ≤ 1"),
         (&[&base[..], &["--gpu-memory-utilization", "NaN"]].concat(), "0 < x ≤ 1"),
         (&[&base[..], &["--quantization", "int3"]].concat(), "awq-int4"),

@@ -91,6 +91,16 @@ fn unknown_gguf_type_lists_the_known_ones() {
 }
 
 #[test]
+fn a_scheme_for_experts_says_that_a_dense_model_has_none() {
+    let (dense, asked) = (model("llama-3.1-8b"), spec("mxfp4"));
+    let note = effective_quantization(&dense, &asked).note.unwrap();
+    assert_eq!(note.id, "weights.experts_only");
+    let bytes = |spec| weights_bytes(&dense, spec, Parallel::default(), Layout::Transformers).unwrap();
+    assert_eq!(bytes(&asked), 2 * 8_030_261_248);
+    assert_eq!(effective_quantization(&model("mixtral-8x7b"), &asked).note, None);
+}
+
+#[test]
 fn checkpoint_decides_where_the_scenario_is_silent() {
     let v3 = model("deepseek-v3");
     let effective = effective_quantization(&v3, &WeightsSpec { dtype: DType::Bf16, quantization: None });

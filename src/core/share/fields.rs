@@ -38,6 +38,7 @@ impl Kind {
     /// What is accepted, in notation that needs no language.
     pub fn accepted(self) -> String {
         match self {
+            Kind::Whole(low, high) if low == high => crate::units::count(low),
             Kind::Whole(low, high) => {
                 format!("{} … {}", crate::units::count(low), crate::units::count(high))
             }

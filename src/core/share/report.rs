@@ -164,13 +164,13 @@ fn sentence(scenario: &Scenario, resolved: &Resolved, answer: &Estimate) -> Mess
         device.gpu.map_or_else(|| bytes_human(Bytes(device.total_bytes)), |g| g.name.to_owned());
     let total = i128::from(answer.device.total_bytes);
     let left = |peak: u64| total - i128::from(peak);
-    let over_budget = i128::from(answer.peak_bytes) - i128::from(answer.device.budget_bytes);
     let id = match answer.verdict {
         Verdict::Fits => "report.fits",
+        // The device holds even the high end: then it is the pool that may come out too small.
+        Verdict::Tight if left(answer.peak_high) >= 0 => "report.tight_pool",
         Verdict::Tight => "report.tight",
         Verdict::DoesNotFit if left(answer.peak_bytes) < 0 => "report.over_total",
         Verdict::DoesNotFit if answer.refusal.is_some() => "report.refused",
-        Verdict::DoesNotFit if over_budget > 0 => "report.over_budget",
         Verdict::DoesNotFit => "report.does_not_fit",
     };
     let high = answer.phases.iter().max_by_key(|p| p.peak_bytes).map(|p| format!("phase.{}", p.id.id()));
@@ -187,7 +187,6 @@ fn sentence(scenario: &Scenario, resolved: &Resolved, answer: &Estimate) -> Mess
         .with("low", bytes_signed(left(answer.peak_high)))
         .with("high", bytes_signed(left(answer.peak_low)))
         .with("over", bytes_signed(-left(answer.peak_bytes)))
-        .with("over_budget", bytes_signed(over_budget))
         .with("phase", high.unwrap_or_default())
 }
 

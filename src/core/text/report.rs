@@ -16,14 +16,14 @@ pub(super) const ROWS: &[Row] = &[
         "勉强：{model} 使用 {engine}，{count} × {device}，每个设备峰值 {peak}，设备总量 {total}（阶段：{phase}）；余量 {headroom}，但估计范围的上端会使余量降到 {low}（范围 {low} … {high}）",
     ),
     (
+        "report.tight_pool",
+        "tight: {model} with {engine} on {count} × {device} peaks at {peak} of {total} per device ({phase}); at the unfavourable end of the estimate the KV cache is too small for max_model_len or this load",
+        "勉强：{model} 使用 {engine}，{count} × {device}，每个设备峰值 {peak}，设备总量 {total}（阶段：{phase}）；若取估计范围的不利一端，KV 缓存会小到放不下 max_model_len 或该负载",
+    ),
+    (
         "report.over_total",
         "does not fit: {model} with {engine} on {count} × {device} needs {peak} per device ({phase}; range {peak_range}), {over} more than the device total of {total}",
         "放不下：{model} 使用 {engine}，{count} × {device}，每个设备需要 {peak}（阶段：{phase}；范围 {peak_range}），比设备总量 {total} 多 {over}",
-    ),
-    (
-        "report.over_budget",
-        "does not fit: {model} with {engine} on {count} × {device} needs {peak} per device ({phase}; range {peak_range}), {over_budget} more than the memory budget of {budget} (device total {total})",
-        "放不下：{model} 使用 {engine}，{count} × {device}，每个设备需要 {peak}（阶段：{phase}；范围 {peak_range}），比显存预算 {budget} 多 {over_budget}（设备总量 {total}）",
     ),
     (
         "report.refused",

@@ -35,4 +35,9 @@ pub(super) const ROWS: &[Row] = &[
         "weights are counted as {scheme} as asked, although the checkpoint declares {declared}: this needs a converted checkpoint",
         "按要求以 {scheme} 计算权重，但检查点声明的是 {declared}：需要转换后的检查点",
     ),
+    (
+        "weights.experts_only",
+        "{scheme} quantises experts only, and this model has none: every weight keeps its dtype; for a dense model choose another scheme, such as nvfp4 or fp8",
+        "{scheme} 只量化专家，而此模型没有专家：所有权重保持原 dtype；稠密模型请选择其他方案，如 nvfp4 或 fp8",
+    ),
 ];

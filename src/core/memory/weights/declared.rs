@@ -44,7 +44,11 @@ pub fn effective_quantization<'a>(model: &'a Model, spec: &'a WeightsSpec) -> Ef
                     .with("declared", own.id()),
             ),
         },
-        (Some(asked), _) => Effective { quantization: Some(asked), note: None },
+        (Some(asked), _) => {
+            let nothing = asked == &Quantization::Mxfp4 && !model.tensors.iter().any(|g| g.expert);
+            let note = if nothing { note("weights.experts_only", asked) } else { None };
+            Effective { quantization: Some(asked), note }
+        }
         (None, Some(own)) => {
             Effective { quantization: Some(own), note: note("weights.quantization_declared", own) }
         }
