@@ -79,7 +79,7 @@ fn the_sentence_gives_the_shortfall() {
 }
 
 /// vLLM 0.10.1 for Llama 3.1 8B on 80 GB: a pool of 51.4 GiB, context outside the budget.
-fn vllm(serve: serde_json::Value) -> Report {
+fn vllm(serve: &serde_json::Value) -> Report {
     let mut job = json!({"engine": "vllm", "engine_version": "0.10.1", "max_model_len": 8192});
     job.as_object_mut().unwrap().extend(serve.as_object().unwrap().clone());
     let scenario = json!({
@@ -92,7 +92,7 @@ fn vllm(serve: serde_json::Value) -> Report {
 fn a_load_that_does_not_fit_is_not_blamed_on_the_budget() {
     // The peak lies above the budget by the context alone, and the engine starts: the load is what fails.
     for serve in [json!({"max_num_seqs": 4, "sequences": 5}), json!({"prompt_tokens": 9000})] {
-        let report = vllm(serve);
+        let report = vllm(&serve);
         assert_eq!(report.verdict, Verdict::DoesNotFit);
         assert_eq!(report.sentence.id, "report.does_not_fit");
         assert!(report.warnings.iter().any(|w| w.id.starts_with("vllm.")));
@@ -103,7 +103,7 @@ fn a_load_that_does_not_fit_is_not_blamed_on_the_budget() {
 fn tight_names_the_pool_where_the_device_holds_even_the_high_end() {
     // 0.29 · 79.19 GiB = 22.96 GiB. Weights 14.99, sampler 2.55 (at most 4.75), growth 0.13 (at most 0.14) leave
     // 5.29 GiB for the pool, at worst 3.08 GiB; one request of 32,768 tokens needs 4.00 GiB.
-    let report = vllm(json!({
+    let report = vllm(&json!({
         "engine_version": "0.20.0", "gpu_memory_utilization": 0.29, "max_model_len": 32768,
     }));
     assert_eq!((report.verdict, report.sentence.id), (Verdict::Tight, "report.tight_pool"));

@@ -390,6 +390,56 @@ fn latents_share_pages_with_states() {
     assert_eq!(argument(padding, "layers"), Some(1.0));
 }
 
+/// Llama 3.1 8B on 80 GiB, 0.10.1.
+fn on_80_gib(serve: ServeSettings) -> Job {
+    let engine_version = Some("0.10.1".into());
+    job("llama-3.1-8b", 80 << 30, ServeSettings { engine_version, max_model_len: Some(8192), ..serve })
+}
+
+#[test]
+fn what_lies_outside_the_budget_is_listed() {
+    let mut job = on_80_gib(ServeSettings { gpu_memory_utilization: Some(0.5), ..ServeSettings::default() });
+    job.device.other_processes_bytes = 10 << 30;
+    let ledger = job.ledger().unwrap();
+    let note = ledger.warnings.iter().find(|w| w.id == "vllm.above_budget").unwrap();
+    let of = |id| ledger.terms.iter().find(|t| t.id == id).unwrap().bytes as f64;
+    assert_eq!(argument(note, "context"), Some(of(TermId::ContextOverhead)));
+    assert_eq!(argument(note, "graphs"), Some(of(TermId::CudaGraphs)));
+    assert_eq!(argument(note, "others"), Some((10u64 << 30) as f64));
+    let listed: f64 = ["context", "graphs", "others"].iter().filter_map(|n| argument(note, n)).sum();
+    let rest = listed - argument(note, "over").unwrap();
+    assert!((0.0..2_097_152.0).contains(&rest), "less than a block is left over: {rest}");
+    // Nothing is "meant" about an engine that does not start.
+    let refused = on_80_gib(ServeSettings { gpu_memory_utilization: Some(0.1), ..ServeSettings::default() });
+    let ledger = refused.ledger().unwrap();
+    assert!(ledger.refusal.is_some() && ledger.peak_bytes > ledger.device.budget_bytes);
+    assert!(ledger.warnings.iter().all(|w| w.id != "vllm.above_budget"));
+}
+
+#[test]
+fn a_printed_pool_that_the_device_cannot_hold_does_not_fit() {
+    let verdict = |pool: u64| {
+        let mut job = on_80_gib(ServeSettings::default());
+        job.measured.kv_available_bytes = Some(pool);
+        let ledger = job.ledger().unwrap();
+        (ledger.verdict, ledger.peak.low > ledger.device.total_bytes)
+    };
+    assert_eq!(verdict(50 << 30), (Verdict::Fits, false));
+    // Weights are 14.99 GiB, context and growth about 0.7: 64 GiB is more than rules of thumb can deny.
+    assert_eq!(verdict(64 << 30), (Verdict::Tight, false));
+    assert_eq!(verdict(70 << 30), (Verdict::DoesNotFit, true));
+}
+
+#[test]
+fn a_model_without_a_longest_length_asks_for_one() {
+    let serve = ServeSettings { max_model_len: None, ..ServeSettings::default() };
+    let problem = job("t5-large", 80 << 30, serve).ledger().unwrap_err();
+    assert_eq!(
+        (problem.field.as_ref(), problem.message.id),
+        ("job.serve.max_model_len", "vllm.length_unknown")
+    );
+}
+
 #[test]
 fn versions_differ_where_the_engine_changed() {
     let at = |version: &str| {

@@ -105,6 +105,11 @@ pub(super) const ROWS: &[Row] = &[
         "设置了投机 token，但未对草稿模型建模：其权重和 KV 缓存需另外计算",
     ),
     (
+        "vllm.length_unknown",
+        "job.serve.max_model_len: the model's config states no longest length, so vLLM has no default; give max_model_len",
+        "job.serve.max_model_len：模型的 config 未给出最大长度，vLLM 没有默认值；请指定 max_model_len",
+    ),
+    (
         "vllm.graphs_outside",
         "in this version CUDA graphs (about {bytes}) come on top of the budget",
         "在该版本中，CUDA graph（约 {bytes}）不计入预算，需额外占用",
@@ -120,14 +125,9 @@ pub(super) const ROWS: &[Row] = &[
         "权重与日志给出的池合计超出预算 {bytes}：设备总量、利用率或权重与该日志不符",
     ),
     (
-        "vllm.above_budget_context",
-        "the peak is {over} above the budget, and that is meant: this version does not count the CUDA context (about {context}), which is there before the engine looks",
-        "峰值比预算高 {over}，这是预期行为：该版本不把 CUDA 上下文（约 {context}）计入预算，因为它在引擎测量之前就已存在",
-    ),
-    (
         "vllm.above_budget",
-        "the peak is {over} above the budget, and that is meant: what is captured or allocated after the profile run is not part of it",
-        "峰值比预算高 {over}，这是预期行为：性能分析运行之后才捕获或分配的显存不计入预算",
+        "the peak is {over} above the budget, and that is meant: outside of it lie, in this version, the CUDA context ({context}), CUDA graphs ({graphs}) and other processes ({others})",
+        "峰值比预算高 {over}，这是预期行为：该版本的预算不包含 CUDA 上下文（{context}）、CUDA 图（{graphs}）和其他进程（{others}）",
     ),
     (
         "vllm.over_device",

@@ -106,6 +106,13 @@ impl Costs {
         left
     }
 
+    /// Whether the device cannot hold a peak of so many bytes, `low` at least. A printed pool proves that the engine
+    /// did start: then rules of thumb alone refuse nothing, and only a low end above the total does.
+    pub(super) fn impossible(&self, peak: u64, low: u64) -> bool {
+        let least = if self.pool.is_some() { low } else { peak };
+        least > self.total
+    }
+
     /// Blocks in a pool of so many bytes.
     pub(super) fn blocks(&self, available: i128) -> u64 {
         u64::try_from(available / i128::from(self.layout.block_bytes)).unwrap_or(0)

@@ -41,17 +41,10 @@ pub(super) fn answer(inputs: &Inputs<'_>, costs: &Costs, weights: Term) -> Resul
     if over_device {
         let over = Message::new("vllm.over_device").with("over", Bytes(peak_bytes - costs.total));
         warnings.push(over.with("total", Bytes(costs.total)));
-    } else if peak_bytes > costs.requested {
-        let id = if costs.settings.version.context_in_budget() {
-            "vllm.above_budget"
-        } else {
-            "vllm.above_budget_context"
-        };
-        let over = Message::new(id).with("over", Bytes(peak_bytes - costs.requested));
-        warnings.push(over.with("context", Bytes(costs.context.point)));
+    } else if peak_bytes > costs.requested && refusal.is_none() {
+        warnings.push(above_budget(costs, peak_bytes));
     }
-    // A printed pool proves that the engine did start: then rules of thumb alone refuse nothing.
-    let impossible = over_device && costs.pool.is_none();
+    let impossible = costs.impossible(peak_bytes, peak.low);
     let verdict = if refusal.is_some() || impossible || !load.fits {
         Verdict::DoesNotFit
     } else if refuses_at_worst(costs, len) || peak.high > costs.total || !load.fits_at_worst {
@@ -62,6 +55,17 @@ pub(super) fn answer(inputs: &Inputs<'_>, costs: &Costs, weights: Term) -> Resul
     let device = DeviceBudget { total_bytes: costs.total, budget_bytes: costs.requested };
     let kv = Some(summary(costs, available));
     Ok(Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings })
+}
+
+/// What lies outside the budget in this version, where it lifts the peak above it.
+fn above_budget(costs: &Costs, peak_bytes: u64) -> Message {
+    let version = costs.settings.version;
+    let outside = |inside: bool, bytes: u64| Bytes(if inside { 0 } else { bytes });
+    Message::new("vllm.above_budget")
+        .with("over", Bytes(peak_bytes.saturating_sub(costs.requested)))
+        .with("context", outside(version.context_in_budget(), costs.context.point))
+        .with("graphs", outside(version.graphs_in_budget(), costs.graphs.point))
+        .with("others", outside(version.context_in_budget(), costs.others))
 }
 
 /// How the rows close against a printed pool.

@@ -4,7 +4,7 @@ use super::version::Version;
 use crate::engines::Inputs;
 use crate::memory::kv_cache::kv_dtype;
 use crate::model::{AttentionKind, KvDType};
-use crate::units::{Bytes, Problem};
+use crate::units::{Bytes, Message, Problem};
 
 /// KV formats of vLLM; the others of the table belong to llama.cpp.
 const ACCEPTED: &[&str] = &[
@@ -75,7 +75,7 @@ impl Settings {
             Some(0) => return Err(Problem::not_accepted("job.serve.max_model_len", 0, "1, 2, …")),
             Some(n) => n,
             None if inputs.model.max_position_embeddings > 0 => inputs.model.max_position_embeddings,
-            None => return Err(Problem::not_accepted("job.serve.max_model_len", "null", "1, 2, …")),
+            None => return Err(Problem::new("job.serve.max_model_len", Message::new("vllm.length_unknown"))),
         };
         for (field, value) in [
             ("job.serve.max_num_seqs", serve.max_num_seqs),

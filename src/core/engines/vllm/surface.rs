@@ -33,7 +33,7 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> 
         peak: ledger.peak_bytes,
         high: ledger.peak.high,
         starts: explicit.then(|| starts(&costs, costs.settings.max_len)),
-        over_device: ledger.peak_bytes > costs.total && costs.pool.is_none(),
+        over_device: costs.impossible(ledger.peak_bytes, ledger.peak.low),
         costs,
     }))
 }
