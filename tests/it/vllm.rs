@@ -492,8 +492,21 @@ fn settings_that_vllm_does_not_accept_name_their_field() {
     assert_eq!(field(&|j| j.serve.max_model_len = Some(0)), "job.serve.max_model_len");
     assert_eq!(field(&|j| j.serve.max_num_seqs = Some(0)), "job.serve.max_num_seqs");
     assert_eq!(field(&|j| j.parallel.context = 3), "parallel.context");
+    assert_eq!(field(&|j| j.parallel.expert = 8), "parallel.expert");
+    assert_eq!(
+        field(&|j| (j.parallel.tensor, j.parallel.data, j.parallel.expert) = (2, 2, 2)),
+        "parallel.expert"
+    );
+    assert_eq!(
+        field(&|j| (j.serve.max_num_batched_tokens, j.serve.max_num_seqs) = (Some(255), Some(256))),
+        "job.serve.max_num_batched_tokens"
+    );
     assert_eq!(field(&|j| j.parallel.tensor = 3), "parallel.tensor");
     assert_eq!(field(&|j| j.parallel.pipeline = 33), "parallel.pipeline");
+    let mut job = base();
+    (job.parallel.tensor, job.parallel.data, job.parallel.expert) = (2, 2, 4);
+    (job.serve.max_num_batched_tokens, job.serve.max_num_seqs) = (Some(256), Some(256));
+    assert!(job.ledger().is_ok());
 }
 
 #[test]

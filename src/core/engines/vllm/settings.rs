@@ -104,6 +104,8 @@ impl Settings {
             kv,
         };
         check_context(inputs)?;
+        check_experts(inputs)?;
+        check_step(serve.max_num_batched_tokens, serve.max_num_seqs)?;
         Ok(settings)
     }
 
@@ -141,6 +143,29 @@ fn kernel_block(inputs: &Inputs<'_>, version: Version) -> u64 {
     let mla = inputs.model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Mla { .. }));
     let kernel = inputs.device.gpu.is_some_and(|g| matches!(g.arch, 90 | 100 | 103));
     if mla && kernel && version.release >= (0, 8, 0) { 64 } else { 16 }
+}
+
+/// `--enable-expert-parallel` takes no degree: it spreads experts over all tensor and data parallel ranks.
+fn check_experts(inputs: &Inputs<'_>) -> Result<(), Problem> {
+    let all = inputs.parallel.tensor.saturating_mul(inputs.parallel.data);
+    let given = inputs.parallel.expert;
+    if given == 1 || given == all {
+        return Ok(());
+    }
+    let accepted = if all == 1 { "1".to_owned() } else { format!("1, {all} (tensor · data)") };
+    Err(Problem::not_accepted("parallel.expert", given, accepted))
+}
+
+/// A step must have room for one token of every sequence (`SchedulerConfig`); a default yields to what is given.
+fn check_step(batched: Option<u64>, seqs: Option<u64>) -> Result<(), Problem> {
+    match (batched, seqs) {
+        (Some(batched), Some(seqs)) if batched < seqs => Err(Problem::not_accepted(
+            "job.serve.max_num_batched_tokens",
+            batched,
+            format!("{seqs}, {}, … (≥ max_num_seqs)", seqs.saturating_add(1)),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Decode context parallel splits tokens over ranks of the tensor-parallel group.
