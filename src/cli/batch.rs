@@ -65,9 +65,13 @@ pub fn run(args: &EstimateArgs, overlay: &Overlay) -> Result<u8, Failure> {
                 error_json(lang, &problem, Some(number), parameters)
             }
         };
-        writeln!(out, "{value}")?;
         // Each answer is out before the next line is read: the input may be a pipe that waits for it.
-        out.flush()?;
+        if let Err(error) = writeln!(out, "{value}").and_then(|()| out.flush()) {
+            // `--check | head` still answers with its code, which every line decides.
+            if !args.check || error.kind() != std::io::ErrorKind::BrokenPipe {
+                return Err(error.into());
+            }
+        }
     }
     Ok(match (args.check, bad, short) {
         (true, true, _) => 2,

@@ -310,6 +310,30 @@ fn a_reader_that_stops_early_is_no_error() {
 }
 
 #[test]
+fn a_batch_under_check_answers_for_every_line_though_nobody_reads() {
+    let path = folder("unread").join("batch.jsonl");
+    let line =
+        |gpu| format!("{{\"model\":{{\"preset\":\"llama-3.1-8b\"}},\"device\":{{\"preset\":\"{gpu}\"}}}}\n");
+    std::fs::write(&path, line("h100-80gb") + &line("t4")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_oom-ledger"))
+        .args(["estimate", "--check", "--batch", path.to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let output = run(&["estimate", "--gpu", "80GiB", "--set", "model.preset=\u{1b}[31mred"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("\u{fffd}[31mred") && !err(&output).contains('\u{1b}'), "{}", err(&output));
+}
+
+#[test]
 fn lists_completions_and_manual_page() {
     for (what, expected) in [
         ("models", "llama-3.1-8b\t8,030,261,248"),

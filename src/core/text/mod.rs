@@ -62,6 +62,11 @@ pub fn text(lang: Lang, key: &str) -> &str {
     }
 }
 
+/// A control character as the sign for what cannot be shown; any other as it is.
+fn visible(c: char) -> char {
+    if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }
+}
+
 /// A message in a language: the template of its id with its arguments filled in. An argument that is itself
 /// a key, such as `phase.prefill`, is put into the language too.
 pub fn message(lang: Lang, message: &Message) -> String {
@@ -75,7 +80,8 @@ pub fn message(lang: Lang, message: &Message) -> String {
         let name = rest[..end].trim_start_matches('{').trim_end_matches('}');
         if let Some((_, value)) = message.args.iter().find(|(n, _)| *n == name) {
             match value {
-                Value::Text(key) => out.push_str(text(lang, key)),
+                // What a person typed may hold control characters, which a terminal would obey.
+                Value::Text(key) => out.extend(text(lang, key).chars().map(visible)),
                 other => out.push_str(&other.to_string()),
             }
             rest = &rest[end..];
