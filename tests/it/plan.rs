@@ -33,6 +33,26 @@ fn jobs() -> Vec<(String, Resolved)> {
         .collect()
 }
 
+#[test]
+fn settings_of_another_engine_are_named() {
+    let note = |serve: &str| {
+        let text = format!(
+            r#"{{"model": {{"preset": "llama-3.1-8b"}}, "device": {{"preset": "h100-80gb"}}, "job": {{"serve": {serve}}}}}"#
+        );
+        let resolved = scenario_of(&text).resolve().unwrap();
+        let warnings = estimate(&resolved.inputs()).unwrap().warnings;
+        let note = warnings.into_iter().find(|w| w.id == "plan.settings_of_another_engine")?;
+        Some(note.args.iter().find(|(name, _)| *name == "fields")?.1.to_string())
+    };
+    assert_eq!(
+        note(r#"{"engine": "vllm", "ubatch": 512, "padding_mask": true}"#).unwrap(),
+        "ubatch, padding_mask"
+    );
+    assert_eq!(note(r#"{"engine": "transformers", "max_num_seqs": 4}"#).unwrap(), "max_num_seqs");
+    assert_eq!(note(r#"{"engine": "vllm", "block_size": 32, "enforce_eager": true}"#), None);
+    assert_eq!(note(r#"{"engine": "transformers", "attention": "eager", "cache": "static"}"#), None);
+}
+
 /// Whether the engine itself, asked for a ledger, serves these settings.
 fn served(inputs: &Inputs<'_>, settings: &ServeSettings) -> bool {
     let asked = Inputs { serve: settings, ..*inputs };

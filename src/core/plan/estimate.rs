@@ -1,6 +1,6 @@
 //! The whole answer for one job: ledger plus limits, in the shape of the documented JSON result.
 
-use crate::engines::{Inputs, engine};
+use crate::engines::{Engine, Inputs, ServeSettings, engine};
 use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, Range, Term, TermId, Verdict};
 use crate::units::{Message, Problem};
 use serde::Serialize;
@@ -61,7 +61,7 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
         engine.ledger(inputs)?;
     let Range { low, high } = peak;
     // What the config left open concerns every figure below.
-    let warnings = inputs.model.notes.iter().cloned().chain(warnings).collect();
+    let warnings = inputs.model.notes.iter().cloned().chain(warnings).chain(unused(inputs, engine)).collect();
     Ok(Estimate {
         schema: 1,
         terms,
@@ -76,5 +76,33 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
         verdict,
         refusal,
         warnings,
+    })
+}
+
+/// The settings given that belong to other engines.
+fn unused(inputs: &Inputs<'_>, engine: &dyn Engine) -> Option<Message> {
+    let (given, default) = (inputs.serve, ServeSettings::default());
+    let changed = [
+        ("block_size", given.block_size != default.block_size),
+        ("gpu_memory_utilization", given.gpu_memory_utilization != default.gpu_memory_utilization),
+        ("mem_fraction_static", given.mem_fraction_static != default.mem_fraction_static),
+        ("max_num_seqs", given.max_num_seqs != default.max_num_seqs),
+        ("max_num_batched_tokens", given.max_num_batched_tokens != default.max_num_batched_tokens),
+        ("enforce_eager", given.enforce_eager != default.enforce_eager),
+        ("num_speculative_tokens", given.num_speculative_tokens != default.num_speculative_tokens),
+        ("prefix_caching", given.prefix_caching != default.prefix_caching),
+        ("ubatch", given.ubatch != default.ubatch),
+        ("gpu_layers", given.gpu_layers != default.gpu_layers),
+        ("attention", given.attention != default.attention),
+        ("logits", given.logits != default.logits),
+        ("cache", given.cache != default.cache),
+        ("padding_mask", given.padding_mask != default.padding_mask),
+    ];
+    let takes = |field: &str| engine.options().iter().any(|o| o.field == field);
+    let names: Vec<_> = changed.iter().filter(|(f, set)| *set && !takes(f)).map(|(f, _)| *f).collect();
+    (!names.is_empty()).then(|| {
+        Message::new("plan.settings_of_another_engine")
+            .with("fields", names.join(", "))
+            .with("engine", engine.name())
     })
 }

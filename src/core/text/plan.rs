@@ -36,4 +36,9 @@ pub(super) const ROWS: &[Row] = &[
         "From {from} to {to} {axis} memory goes from {low} to {high}; none of it fits.",
         "从 {from} 到 {to} {axis}，显存从 {low} 变为 {high}；全部放不下。",
     ),
+    (
+        "plan.settings_of_another_engine",
+        "{engine} does not take these settings, so they change nothing here: {fields}",
+        "{engine} 不使用以下设置，它们在此不起作用：{fields}",
+    ),
 ];
