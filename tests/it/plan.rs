@@ -3,7 +3,7 @@
 use crate::scenario_of;
 use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
 use oom_ledger_core::memory::{TermId, Verdict};
-use oom_ledger_core::plan::{Axis, estimate, geometric, largest, limits, plane, series};
+use oom_ledger_core::plan::{Axis, estimate, geometric, largest, largest_throughout, limits, plane, series};
 use oom_ledger_core::share::Resolved;
 use proptest::prelude::*;
 
@@ -96,6 +96,47 @@ fn a_limit_fits_and_the_next_value_does_not() {
             }
         }
     }
+}
+
+/// Jobs whose masks are copied unless their width is a multiple of eight: memory falls at every eighth length.
+const SAWTOOTH: &[(&str, &str, &str)] = &[
+    ("llama-3.1-8b", "rtx-4090", r#""attention": "sdpa", "logits": "all", "padding_mask": true"#),
+    ("llama-3.2-1b", "h100-80gb", r#""attention": "sdpa", "logits": "all", "padding_mask": true"#),
+    ("mistral-7b-v0.1", "rtx-4090", r#""attention": "sdpa", "cache": "static""#),
+    ("qwen3-32b", "h100-80gb", r#""attention": "sdpa", "padding_mask": true"#),
+];
+
+#[test]
+fn every_length_up_to_a_limit_fits_where_aligned_lengths_need_less() {
+    let mut beyond = 0;
+    for (model, device, serve) in SAWTOOTH {
+        let text = format!(
+            r#"{{"model": {{"preset": "{model}"}}, "device": {{"preset": "{device}"}},
+                "job": {{"serve": {{"engine": "transformers", {serve}}}}}}}"#
+        );
+        let resolved = scenario_of(&text).resolve().unwrap();
+        let inputs = resolved.inputs();
+        let series = series(&inputs, Axis::Tokens, 96).unwrap();
+        let at = series.crossing.expect("none of these holds the longest request at every length");
+        for sample in series.samples.iter().filter(|s| s.x <= at) {
+            assert!(sample.fits, "{model}: {} tokens do not fit, but up to {at} do", sample.x);
+        }
+        beyond += series.samples.iter().filter(|s| s.x > at && s.fits).count();
+
+        let engine = engine("transformers").unwrap();
+        let surface = engine.surface(&inputs).unwrap();
+        let found = limits(engine, &inputs);
+        let (prompt, sequences) = (inputs.serve.prompt_tokens, inputs.serve.sequences);
+        let most = found.max_new_tokens.unwrap();
+        for new in (1..=most).rev().take(64).chain((1..=most).step_by(997)) {
+            assert!(surface.at(sequences, prompt, new).fits, "{model}: {new} new tokens of {most}");
+        }
+        let most = found.max_model_len.unwrap();
+        for tokens in (1..=most).rev().take(64).chain((1..=most).step_by(997)) {
+            assert!(surface.at_tokens(1, tokens, 1).fits, "{model}: {tokens} tokens of {most}");
+        }
+    }
+    assert!(beyond > 0, "no aligned length beyond a crossing fits: the jobs no longer show what is tested");
 }
 
 #[test]
@@ -196,6 +237,22 @@ fn the_plane_agrees_with_its_frontier_and_with_the_ledger() {
 }
 
 #[test]
+fn the_longest_lengths_that_can_be_written_are_answered() {
+    for (name, resolved) in jobs() {
+        let serve = ServeSettings {
+            prompt_tokens: u64::MAX,
+            new_tokens: u64::MAX,
+            max_model_len: None,
+            ..resolved.serve.clone()
+        };
+        let inputs = Inputs { serve: &serve, ..resolved.inputs() };
+        if let Ok(found) = series(&inputs, Axis::Tokens, 8) {
+            assert_eq!(found.samples.last().map(|s| s.x), Some(u64::MAX), "{name}");
+        }
+    }
+}
+
+#[test]
 fn scales_start_at_one_rise_and_end_at_the_most() {
     for (most, n) in [(1, 2), (8, 256), (131_072, 256), (10_000_000, 64)] {
         let all = geometric(most, n);
@@ -208,6 +265,20 @@ proptest! {
     #[test]
     fn the_search_finds_the_last_value_that_fits(bound in 0_u64..1 << 40, most in 0_u64..1 << 40) {
         prop_assert_eq!(largest(most, |n| n <= bound), bound.min(most));
+    }
+
+    #[test]
+    fn a_search_over_lengths_stops_at_the_first_that_does_not_fit(
+        bound in 0_u64..1 << 20,
+        aligned in 0_u64..1 << 21,
+        most in 0_u64..1 << 22,
+        residue in 0_u64..8,
+    ) {
+        // Lengths of one residue fit further than the others.
+        let fits = |n: u64| n <= bound || n % 8 == residue && n <= aligned;
+        let found = largest_throughout(most, fits);
+        let first = (bound + 1..=bound + 2 + aligned).find(|n| !fits(*n)).unwrap();
+        prop_assert_eq!(found, (first - 1).min(most));
     }
 
     #[test]

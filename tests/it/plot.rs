@@ -2,7 +2,7 @@
 
 use crate::scenario_of;
 use oom_ledger_core::memory::TermId;
-use oom_ledger_core::plan::{Axis, Plane, Series, plane, series};
+use oom_ledger_core::plan::{Axis, Plane, Series, geometric, plane, series};
 use oom_ledger_core::plot::{self, Frame, Look, Words, palette};
 use oom_ledger_core::text::Lang;
 use plotters::prelude::{IntoDrawingArea, SVGBackend};
@@ -65,6 +65,66 @@ fn the_plane() {
     let data = of_plane("transformers");
     let (drawn, _) = svg(1.0, |area| plot::plane_map(area, &data, &look(palette::LIGHT, 1.0)).unwrap());
     insta::assert_snapshot!(drawn);
+}
+
+/// Texts of a drawing, in the order drawn.
+fn texts(drawn: &str) -> Vec<&str> {
+    drawn
+        .split("<text")
+        .skip(1)
+        .filter_map(|t| Some(t.split_once('>')?.1.split_once("</text>")?.0.trim()))
+        .collect()
+}
+
+/// Numbers on the axes of a drawing: every text that starts with a digit.
+fn ticks(drawn: &str) -> Vec<&str> {
+    texts(drawn).into_iter().filter(|t| t.starts_with(|c: char| c.is_ascii_digit())).collect()
+}
+
+/// Whether no two in a row are equal: the axes come one after the other, each in order.
+fn rise(ticks: &[&str]) -> bool {
+    ticks.len() >= 4 && ticks.windows(2).all(|w| w[0] != w[1])
+}
+
+#[test]
+fn ticks_of_a_plane_are_powers_of_two_and_differ() {
+    let whole = of_plane("vllm");
+    for (columns, rows) in [(2, 2), (3, 4), (6, 9), (13, 12), (48, 5), (48, 32)] {
+        let (tokens, sequences) = (geometric(1 << columns.min(20), 48), geometric(rows as u64 * 3, 24));
+        let cells = tokens.len() * sequences.len();
+        let (peak, fits) = (vec![whole.peak[0]; cells], vec![true; cells]);
+        let frontier = vec![rows as u64; tokens.len()];
+        let data = Plane { tokens, sequences, peak, fits, frontier, here: (1, 1), ..whole.clone() };
+        let (drawn, _) = svg(1.0, |area| plot::plane_map(area, &data, &look(palette::LIGHT, 1.0)).unwrap());
+        let ticks = ticks(&drawn);
+        assert!(rise(&ticks), "{columns} {rows}: {ticks:?}");
+        for tick in ticks {
+            let n: u64 = tick.replace(',', "").parse().unwrap();
+            assert!(n.is_power_of_two(), "{columns} {rows}: {tick}");
+        }
+    }
+}
+
+#[test]
+fn ticks_of_a_stack_differ_on_small_devices_and_short_axes() {
+    let whole = of_series("transformers", Axis::Tokens);
+    for shift in [0, 2, 4, 6, 9] {
+        for most in [2, 3, 5, 8, 100] {
+            let mut data = whole.clone();
+            data.crossing = None;
+            data.device_total >>= shift;
+            data.budget = data.device_total;
+            data.samples.truncate(2);
+            for (sample, x) in data.samples.iter_mut().zip([1, most]) {
+                sample.x = x;
+                sample.terms.iter_mut().for_each(|t| *t >>= shift);
+                sample.total = sample.terms.iter().sum();
+            }
+            let (drawn, _) = svg(1.0, |area| plot::stacked(area, &data, &look(palette::LIGHT, 1.0)).unwrap());
+            let ticks = ticks(&drawn);
+            assert!(rise(&ticks), "{shift} {most}: {ticks:?}");
+        }
+    }
 }
 
 #[test]

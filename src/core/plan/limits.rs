@@ -36,10 +36,24 @@ pub fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     good
 }
 
+/// Kernels take masks whose width is a multiple of eight elements; others are copied. So memory may fall at every
+/// eighth token, and this many lengths in a row tell what holds for all lengths up to them.
+const ALIGNED: u64 = 8;
+
+/// The largest `n` in `1..=most` such that every length up to `n` fits; 0 where not even 1 does.
+///
+/// Unlike [`largest`], it is not led astray by lengths that need less than shorter ones because they are aligned:
+/// it asks about a few more, and searches again where one of those does not fit.
+pub fn largest_throughout(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    let run = |n: u64| (n.saturating_sub(ALIGNED - 1).max(1)..=n).all(&fits);
+    let found = largest(most, &fits);
+    if found == 0 || run(found) { found } else { largest(found, run) }
+}
+
 /// Largest context, batch and answer that fit for one job.
 ///
-/// Each is exact: the value fits and the next does not, as the engine's own surface tells. A limit that is not
-/// memory's (the model's positions, an option) has no entry in `stopped_by`.
+/// Each is exact: it and everything below fits and the next does not, as the engine's own surface tells. A limit
+/// that is not memory's (the model's positions, an option) has no entry in `stopped_by`.
 pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
     let mut found = Limits::default();
     let serve = inputs.serve;
@@ -56,7 +70,7 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
     let longest = longest(inputs);
     let room = serve.max_model_len.unwrap_or(longest).saturating_sub(serve.prompt_tokens);
     let point = |new: u64| surface.at(serve.sequences, serve.prompt_tokens, new);
-    let new_tokens = largest(room, |new| point(new).fits);
+    let new_tokens = largest_throughout(room, |new| point(new).fits);
     found.max_new_tokens = Some(new_tokens);
     if new_tokens < room {
         let beyond = |s: &mut ServeSettings, n: u64| s.new_tokens = n;
@@ -74,7 +88,7 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
             Some(surface) => surface.at_tokens(1, n, 1),
             None => started_for(Some(n)).map(|s| s.at_tokens(1, n, 1)).unwrap_or_default(),
         };
-        let context = largest(longest, |n| point(n).fits);
+        let context = largest_throughout(longest, |n| point(n).fits);
         found.max_model_len = Some(context);
         if context < longest {
             let beyond = |s: &mut ServeSettings, n: u64| {

@@ -5,5 +5,5 @@ mod limits;
 mod projection;
 
 pub use estimate::{Estimate, Limits, estimate};
-pub use limits::{largest, limits};
+pub use limits::{largest, largest_throughout, limits};
 pub use projection::{Axis, Plane, Sample, Series, geometric, plane, series};

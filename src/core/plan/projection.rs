@@ -1,6 +1,6 @@
 //! Series for the plots: memory against tokens and against sequences, and the plane of both.
 
-use super::limits::largest;
+use super::limits::{largest, largest_throughout};
 use crate::engines::{Engine, Inputs, ServeSettings, Surface, engine};
 use crate::memory::{Ledger, TermId};
 use crate::units::Problem;
@@ -47,7 +47,8 @@ pub struct Series {
     pub device_total: u64,
     /// The engine's budget.
     pub budget: u64,
-    /// The largest value served; the next is not. None where all that is asked fits or nothing does.
+    /// The largest value up to which all are served; the next is not. None where all that is asked fits or nothing
+    /// does.
     pub crossing: Option<u64>,
     /// The value of the job itself.
     pub here: u64,
@@ -130,14 +131,19 @@ pub fn series(inputs: &Inputs<'_>, axis: Axis, samples: usize) -> Result<Series,
         Axis::Sequences => surface.at_tokens(x, own_tokens(inputs), inputs.serve.new_tokens),
     };
     let served = |x: u64| point(x).fits;
-    let crossing = Some(largest(most, served)).filter(|x| *x > 0 && *x < most);
+    let crossing = match axis {
+        Axis::Tokens => largest_throughout(most, served),
+        Axis::Sequences => largest(most, served),
+    };
+    let crossing = Some(crossing).filter(|x| *x > 0 && *x < most);
     let here = match axis {
         Axis::Tokens => own_tokens(inputs),
         Axis::Sequences => inputs.serve.sequences,
     };
     // A linear axis: growth with tokens and sequences is linear, and should look so.
     let n = samples.max(2) as u64;
-    let mut xs: Vec<u64> = (0..n).map(|i| (1 + (most - 1) * i / (n - 1)).max(1)).collect();
+    let part = |i: u64| (u128::from(most - 1) * u128::from(i) / u128::from(n - 1)) as u64;
+    let mut xs: Vec<u64> = (0..n).map(|i| 1 + part(i)).collect();
     xs.push(here.min(most));
     if let Some(x) = crossing {
         xs.extend([x, x + 1]);

@@ -121,6 +121,11 @@ fn ems(words: &str) -> f64 {
     words.chars().map(|c| if u32::from(c) >= 0x2E80 { 1.0 } else { 0.54 }).sum()
 }
 
+/// How many ticks an axis of that `length` bears, at most `most`, so that all are whole numbers.
+pub(super) fn whole_ticks(length: f64, most: usize) -> usize {
+    (length.max(0.0) as usize).saturating_add(1).clamp(2, most)
+}
+
 /// A colour of the palette as plotters takes it.
 pub(super) fn rgb((r, g, b): Rgb) -> RGBColor {
     RGBColor(r, g, b)

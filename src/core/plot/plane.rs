@@ -1,7 +1,7 @@
 //! The tokens x sequences plane: how full the device is where the load fits, blank where it does not, and the
 //! frontier between them. Both axes are logarithmic.
 
-use super::look::{Frame, Look, NotDrawn, failed, rgb};
+use super::look::{Frame, Look, NotDrawn, failed, rgb, whole_ticks};
 use super::palette::Rgb;
 use crate::plan::Plane;
 use crate::units::count;
@@ -66,8 +66,8 @@ pub fn plane_map<DB: DrawingBackend>(
         .axis_desc_style(text(11.0, theme.soft))
         .x_desc(look.words.x)
         .y_desc(look.words.y)
-        .x_labels(9)
-        .y_labels(7)
+        .x_labels(whole_ticks(wide, 9))
+        .y_labels(whole_ticks(high, 7))
         .x_label_formatter(&|x| power(*x))
         .y_label_formatter(&|y| power(*y))
         .draw()

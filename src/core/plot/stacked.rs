@@ -1,7 +1,7 @@
 //! Memory against tokens or sequences: one area a term, the device total and the budget as lines, the largest
 //! load that fits as a named point.
 
-use super::look::{Frame, Look, NotDrawn, failed, rgb};
+use super::look::{Frame, Look, NotDrawn, failed, rgb, whole_ticks};
 use super::palette;
 use crate::memory::TermId;
 use crate::plan::{Sample, Series};
@@ -10,6 +10,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 const GIB: f64 = Bytes::GIB as f64;
+
+/// Most ticks of the vertical axis.
+const TICKS: usize = 6;
 
 /// Draws `series` into `area` and tells where its values lie.
 ///
@@ -26,6 +29,8 @@ pub fn stacked<DB: DrawingBackend>(
     };
     let highest = series.samples.iter().map(|s| s.total).max().unwrap_or(0).max(series.device_total);
     let top = highest as f64 / GIB * 1.2;
+    // As many decimals as tell the ticks of a small device apart; none where they are whole.
+    let decimals = (TICKS as f64 / top).log10().ceil().clamp(0.0, 4.0) as usize;
     let mut chart = ChartBuilder::on(area)
         .margin_top(look.px(10.0))
         .margin_right(look.px(14.0))
@@ -44,10 +49,10 @@ pub fn stacked<DB: DrawingBackend>(
         .axis_desc_style(text(11.0, theme.soft))
         .x_desc(look.words.x)
         .y_desc(look.words.y)
-        .x_labels(6)
-        .y_labels(6)
+        .x_labels(whole_ticks((last.x - first.x) as f64, 6))
+        .y_labels(TICKS)
         .x_label_formatter(&|x| count(x.round().max(0.0) as u64))
-        .y_label_formatter(&|y| format!("{y:.0} GiB"))
+        .y_label_formatter(&|y| format!("{y:.decimals$} GiB"))
         .draw()
         .map_err(failed)?;
 
