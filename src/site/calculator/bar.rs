@@ -27,6 +27,8 @@ pub fn Bar() -> impl IntoView {
     move || {
         let good = shown.get()?;
         let (total, budget) = (good.estimate.device.total_bytes, good.estimate.device.budget_bytes);
+        let p = &good.scenario.parallel;
+        let devices = p.tensor.saturating_mul(p.pipeline).saturating_mul(p.data);
         let terms = at_peak(&good);
         let sum: u64 = terms.iter().map(|t| t.bytes).sum();
         let whole = total.max(sum).max(1) as f64;
@@ -62,7 +64,10 @@ pub fn Bar() -> impl IntoView {
                     {(budget < total).then(|| view! { <i class="budget" style:left=share(budget)></i> })}
                 </div>
                 <div class="scale">
-                    <span>"0"</span>
+                    {(devices > 1).then(|| view! {
+                        <span>{move || now("site.fullest_of").replace("{n}", &devices.to_string())}</span>
+                    })}
+                    <span>"■ " {t("site.peak")} " " {bytes_human(Bytes(good.estimate.peak_bytes))}</span>
                     {(budget < total).then(|| view! {
                         <span>"┊ " {t("site.budget")} " " {bytes_human(Bytes(budget))}</span>
                     })}

@@ -72,10 +72,14 @@ pub fn Device() -> impl IntoView {
                 let typed = session.form.with(|f| !f.get("device.total_bytes").trim().is_empty());
                 let row = gpu(&chosen.get());
                 row.filter(|_| !typed).map(|g| view! {
-                    <p class="hint" title=bytes_exact(Bytes(g.total_bytes))>
+                    <p class="hint">
                         {move || now(if g.reported { "gpu.reported" } else { "gpu.derived" })}
-                        " " {bytes_exact(Bytes(g.total_bytes))} ". " {g.source}
+                        " " {bytes_exact(Bytes(g.total_bytes))}
                     </p>
+                    <details class="more hint">
+                        <summary>{t("gpu.source")}</summary>
+                        <p>{g.source}</p>
+                    </details>
                     {g.unified.then(|| view! { <p class="hint">{t("gpu.unified_hint")}</p> })}
                 })
             }}
