@@ -1,6 +1,6 @@
 //! The Scenario document: what is read, what is refused, and in which words.
 
-use oom_ledger_core::share::{Kind, SCENARIO, Scenario, field, paths, run};
+use oom_ledger_core::share::{Job, Kind, SCENARIO, Scenario, field, paths, run};
 use oom_ledger_core::text::{Lang, message};
 use oom_ledger_core::units::Problem;
 use serde_json::{Value, json};
@@ -319,4 +319,24 @@ mod extremes {
             }
         }
     }
+}
+
+#[test]
+fn a_load_that_nobody_gave_is_cut_to_a_short_length() {
+    let load = |serve: &str| {
+        let text = format!(
+            r#"{{"model": {{"preset": "llama-3.1-8b"}}, "device": {{"preset": "h100-80gb"}}, "job": {{"serve": {serve}}}}}"#
+        );
+        let scenario = Scenario::from_json_str(&text).unwrap();
+        let again = Scenario::from_permalink(&scenario.permalink().unwrap()).unwrap();
+        assert_eq!(again, scenario, "{serve}");
+        let Job::Serve(serve) = scenario.job;
+        (serve.prompt_tokens, serve.new_tokens)
+    };
+    assert_eq!(load(r#"{"max_model_len": 1024}"#), (820, 204));
+    assert_eq!(load(r#"{"max_model_len": 1}"#), (1, 0));
+    assert_eq!(load(r#"{"max_model_len": 1280}"#), (1024, 256));
+    assert_eq!(load("{}"), (1024, 256));
+    // What a person gave stands, and is answered for.
+    assert_eq!(load(r#"{"max_model_len": 1024, "prompt_tokens": 1024}"#), (1024, 256));
 }

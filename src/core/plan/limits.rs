@@ -2,7 +2,7 @@
 
 use super::estimate::Limits;
 use crate::engines::{Engine, Inputs, Point, ServeSettings, Stop};
-use crate::memory::{Ledger, TermId};
+use crate::memory::{Ledger, Term, TermId};
 
 /// Beyond this no engine and no published model goes; a search that gets here is not bounded by memory.
 const FAR: u64 = 1 << 24;
@@ -139,7 +139,10 @@ impl Asked<'_> {
             0 => None,
             _ => grows_most(&self.ledger(value.div_ceil(2), with)?, &beyond),
         };
-        grown.or_else(|| beyond.terms.iter().max_by_key(|t| t.bytes).map(|t| t.id))
+        // Not even one: the weights where they alone are too much, else the largest of what comes on top.
+        let too_much = beyond.term(TermId::Weights).is_some_and(|w| w.bytes > beyond.device.budget_bytes);
+        let considered = |t: &&Term| too_much || t.id != TermId::Weights;
+        grown.or_else(|| beyond.terms.iter().filter(considered).max_by_key(|t| t.bytes).map(|t| t.id))
     }
 
     fn ledger(&self, value: u64, with: &dyn Fn(&mut ServeSettings, u64)) -> Option<Ledger> {

@@ -136,6 +136,11 @@ pub fn series(inputs: &Inputs<'_>, axis: Axis, samples: usize) -> Result<Series,
         Axis::Sequences => largest(most, served),
     };
     let crossing = Some(crossing).filter(|x| *x > 0 && *x < most);
+    // What lies far beyond the crossing would only squeeze the part that matters.
+    let most = match (axis, crossing) {
+        (Axis::Tokens, Some(x)) => most.min(x.saturating_mul(3).max(own_tokens(inputs).saturating_mul(2))),
+        _ => most,
+    };
     let here = match axis {
         Axis::Tokens => own_tokens(inputs),
         Axis::Sequences => inputs.serve.sequences,

@@ -35,7 +35,7 @@ pub fn stacked<DB: DrawingBackend>(
         .margin_top(look.px(10.0))
         .margin_right(look.px(14.0))
         .x_label_area_size(look.px(40.0))
-        .y_label_area_size(look.px(58.0))
+        .y_label_area_size(look.px(68.0))
         .build_cartesian_2d(first.x as f64..(last.x as f64).max(first.x as f64 + 1.0), 0.0..top)
         .map_err(failed)?;
     let text = |size: f64, colour| (look.font, f64::from(look.px(size))).into_font().color(&rgb(colour));

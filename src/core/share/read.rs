@@ -3,6 +3,7 @@
 use super::Scenario;
 use super::fields::{Field, Kind, SCENARIO, places};
 use super::nearest::nearest;
+use super::short::DEFAULT_LOAD;
 use crate::model::{Quantization, parse_json};
 use crate::units::{Message, Problem};
 use serde_json::{Map, Value};
@@ -66,12 +67,26 @@ impl Scenario {
         map.entry("schema").or_insert_with(|| 1.into());
         let job = map.entry("job").or_insert_with(|| Value::Object(Map::new()));
         if let Some(job) = job.as_object_mut() {
-            job.entry("serve").or_insert_with(|| Value::Object(Map::new()));
+            let serve = job.entry("serve").or_insert_with(|| Value::Object(Map::new()));
+            shorten_default_load(serve);
         }
         serde_json::from_value(value).map_err(|error| {
             // The table of fields is stricter than the types; a test holds that this cannot be reached.
             Problem::new("", Message::new("scenario.unreadable").with("what", error.to_string()))
         })
+    }
+}
+
+/// A load that nobody gave must not be what a short `max_model_len` refuses: it is cut to that length, in the
+/// defaults' own proportion of four tokens read to one written.
+fn shorten_default_load(serve: &mut Value) {
+    let Some(serve) = serve.as_object_mut() else { return };
+    let longest = serve.get("max_model_len").and_then(Value::as_u64);
+    let given = serve.contains_key("prompt_tokens") || serve.contains_key("new_tokens");
+    if let Some(longest) = longest.filter(|n| !given && *n < DEFAULT_LOAD) {
+        let new = longest / 5;
+        serve.insert("prompt_tokens".to_owned(), (longest - new).into());
+        serve.insert("new_tokens".to_owned(), new.into());
     }
 }
 

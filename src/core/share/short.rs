@@ -5,6 +5,9 @@ use crate::engines::ServeSettings;
 use crate::memory::{Measured, Parallel, WeightsSpec};
 use serde_json::{Map, Value};
 
+/// Tokens of a load that is left out: prompt and answer of the defaults (a test holds them equal).
+pub(super) const DEFAULT_LOAD: u64 = 1024 + 256;
+
 impl Scenario {
     /// Model and device as given, everything else at its default: serving with vLLM.
     pub fn new(model: ModelRef, device: DeviceRef) -> Scenario {
@@ -37,6 +40,12 @@ impl Scenario {
                 matches!(name.as_str(), "schema" | "model" | "device")
                     || inner.as_object().is_none_or(|inner| !inner.is_empty())
             });
+        }
+        // A short length cuts a load that is left out: here it has to stand, default or not.
+        let Job::Serve(serve) = &self.job;
+        if serve.max_model_len.is_some_and(|n| n < DEFAULT_LOAD) {
+            value["job"]["serve"]["prompt_tokens"] = serve.prompt_tokens.into();
+            value["job"]["serve"]["new_tokens"] = serve.new_tokens.into();
         }
         value
     }

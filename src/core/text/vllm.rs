@@ -127,7 +127,7 @@ pub(super) const ROWS: &[Row] = &[
     (
         "vllm.above_budget",
         "the peak is {over} above the budget, and that is meant: outside of it lie, in this version, the CUDA context ({context}), CUDA graphs ({graphs}) and other processes ({others})",
-        "峰值比预算高 {over}，这是预期行为：该版本的预算不包含 CUDA 上下文（{context}）、CUDA graph（{graphs}）和其他进程（{others}）",
+        "峰值比预算高 {over}，这是预期行为：该版本的预算不包含 CUDA 上下文（{context}）、CUDA Graph（{graphs}）和其他进程（{others}）",
     ),
     (
         "vllm.over_device",
