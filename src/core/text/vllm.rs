@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Row] = &[
     (
         "vllm.unified_memory",
         "this device shares its memory with the host: what the operating system and page cache hold counts as used, and graph estimates have been several GiB off",
-        "该设备与主机共享内存：操作系统与页缓存占用也计入已用，CUDA graph 的估计曾有数 GiB 偏差",
+        "该设备与主机共享内存：操作系统与页缓存占用也计入已用，CUDA Graph 的估计曾有数 GiB 偏差",
     ),
     (
         "vllm.draft_weights",
@@ -112,7 +112,7 @@ pub(super) const ROWS: &[Row] = &[
     (
         "vllm.graphs_outside",
         "in this version CUDA graphs (about {bytes}) come on top of the budget",
-        "在该版本中，CUDA graph（约 {bytes}）不计入预算，需额外占用",
+        "在该版本中，CUDA Graph（约 {bytes}）不计入预算，需额外占用",
     ),
     (
         "vllm.unexplained",
@@ -132,7 +132,7 @@ pub(super) const ROWS: &[Row] = &[
     (
         "vllm.over_device",
         "budget, context and CUDA graphs together exceed the device total ({total}) by {over}: expect an out-of-memory error while graphs are captured; lower gpu_memory_utilization",
-        "预算、上下文与 CUDA graph 合计超出设备总量（{total}）{over}：捕获 graph 时可能显存不足；请降低 gpu_memory_utilization",
+        "预算、上下文与 CUDA Graph 合计超出设备总量（{total}）{over}：捕获 graph 时可能显存不足；请降低 gpu_memory_utilization",
     ),
     (
         "vllm.request_too_long",

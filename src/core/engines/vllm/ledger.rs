@@ -37,12 +37,15 @@ pub(super) fn answer(inputs: &Inputs<'_>, costs: &Costs, weights: Term) -> Resul
     let mut warnings = warnings(inputs, costs, &close);
     let load = Load::new(inputs, costs, available);
     let over_device = peak_bytes > costs.total;
-    warnings.extend(load.warning(inputs, costs));
-    if over_device {
-        let over = Message::new("vllm.over_device").with("over", Bytes(peak_bytes - costs.total));
-        warnings.push(over.with("total", Bytes(costs.total)));
-    } else if peak_bytes > costs.requested && refusal.is_none() {
-        warnings.push(above_budget(costs, peak_bytes));
+    // An engine that does not start serves no load and captures no graphs: its refusal is all there is to say.
+    if refusal.is_none() {
+        warnings.extend(load.warning(inputs, costs));
+        if over_device {
+            let over = Message::new("vllm.over_device").with("over", Bytes(peak_bytes - costs.total));
+            warnings.push(over.with("total", Bytes(costs.total)));
+        } else if peak_bytes > costs.requested {
+            warnings.push(above_budget(costs, peak_bytes));
+        }
     }
     let impossible = costs.impossible(peak_bytes, peak.low);
     let verdict = if refusal.is_some() || impossible || !load.fits {
