@@ -1,7 +1,6 @@
 //! Taking an answer elsewhere, and bringing a config here.
 
 use oom_ledger_e2e::{Page, Result, View, with_page};
-use serde_json::Value;
 
 /// Clicks `id` and gives what the page put on the clipboard. A headless browser grants none, so the test stands in.
 async fn copied(page: &Page, id: &str) -> Result<String> {
@@ -11,8 +10,7 @@ async fn copied(page: &Page, id: &str) -> Result<String> {
     )
     .await?;
     page.click(id).await?;
-    page.until("something copied", async || Ok(page.js("return window.copied").await? != Value::from("")))
-        .await?;
+    page.until("something copied", async || Ok(page.js("return window.copied").await? != "")).await?;
     Ok(page.js("return window.copied").await?.as_str().unwrap_or_default().to_owned())
 }
 
