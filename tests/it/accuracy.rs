@@ -33,7 +33,7 @@ const UNSTATED: &[(&str, &str, &str)] = &[
     (
         "vllm-ul-llama32-3b-a100",
         "terms.weights.bytes",
-        "the log holds LoRA adapter slots (the notebook trains a rank 64 adapter): 3.7 % above the model",
+        "most likely LoRA adapter slots, since the notebook trains a rank 64 adapter: 3.7 % above the model",
     ),
 ];
 

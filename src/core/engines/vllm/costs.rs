@@ -53,13 +53,16 @@ impl Costs {
         )?;
         let layout = Layout::new(inputs, &settings)?;
         let total = inputs.device.total_bytes;
+        // These versions take everything outside the allocator for their own: a printed figure holds the context
+        // and the neighbours already.
+        let holds_all = measured.non_torch_bytes.is_some() && settings.version.context_in_budget();
         let costs = Costs {
             profile: Profile::new(inputs, &settings),
             total,
             requested: (total as f64 * settings.utilization) as u64,
             weights: Span { point: term.bytes, low: term.low, high: term.high },
-            context: context_overhead(arch).into(),
-            others: inputs.device.other_processes_bytes,
+            context: if holds_all { Span::exactly(0) } else { context_overhead(arch).into() },
+            others: if holds_all { 0 } else { inputs.device.other_processes_bytes },
             non_torch: match measured.non_torch_bytes {
                 Some(bytes) => Span::exactly(bytes),
                 None => non_torch_growth(arch, world(inputs)).into(),

@@ -38,10 +38,16 @@ fn measured(term: Term, source: &'static str) -> Term {
 pub(super) fn around(inputs: &Inputs<'_>, costs: &Costs) -> Vec<Term> {
     let arch = inputs.device.gpu.map(|g| g.arch);
     let observed = |o: Observed, id, phases: &[PhaseId]| Term { phases: phases.to_vec(), ..o.term(id) };
-    let mut out = vec![observed(context_overhead(arch), TermId::ContextOverhead, SERVING)];
+    let mut out = Vec::new();
+    let separate = costs.context.high > 0;
+    if separate {
+        out.push(observed(context_overhead(arch), TermId::ContextOverhead, SERVING));
+    }
     if inputs.measured.non_torch_bytes.is_some() {
+        // A printed figure that holds the context is there from the start, as the context is.
+        let alive = if separate { STARTED } else { SERVING };
         let working = Working::new("non-torch growth, as printed", 0).with("ranks", world(inputs), "");
-        let term = row(TermId::Workspace, costs.non_torch, Residency::Resident, STARTED, working);
+        let term = row(TermId::Workspace, costs.non_torch, Residency::Resident, alive, working);
         out.push(measured(term, "measured.non_torch_bytes"));
     } else {
         out.push(observed(non_torch_growth(arch, 1), TermId::Workspace, STARTED));
