@@ -4,6 +4,7 @@ use crate::scenario_of;
 use oom_ledger_core::memory::TermId;
 use oom_ledger_core::plan::{Axis, Plane, Series, geometric, plane, series};
 use oom_ledger_core::plot::{self, Frame, Look, Words, palette};
+use oom_ledger_core::share::run;
 use oom_ledger_core::text::Lang;
 use plotters::prelude::{IntoDrawingArea, SVGBackend};
 
@@ -247,24 +248,52 @@ fn seen(colour: palette::Rgb, protan: bool) -> [f64; 3] {
     .map(|c| c.clamp(0.0, 1.0).powf(1.0 / 2.2))
 }
 
-#[test]
-fn neighbours_in_a_serving_stack_differ_for_everyone() {
-    let serving = [
-        TermId::Weights,
-        TermId::KvCache,
-        TermId::Activations,
-        TermId::Logits,
-        TermId::Sampling,
-        TermId::Workspace,
-        TermId::CudaGraphs,
-        TermId::ContextOverhead,
+/// Every term that the modelled engines emit over jobs which between them have everything: ranks, a vision tower,
+/// recurrent layers, materialised scores, neighbours, a printed pool.
+fn emitted() -> Vec<TermId> {
+    const JOBS: &[&str] = &[
+        r#"{"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "h100-80gb", "count": 2, "other_processes_bytes": 1073741824},
+            "parallel": {"tensor": 2}, "job": {"serve": {"engine": "vllm", "max_model_len": 8192}}}"#,
+        r#"{"model": {"preset": "gemma-3-4b"}, "device": {"preset": "h100-80gb"},
+            "job": {"serve": {"engine": "vllm", "max_model_len": 8192}}}"#,
+        r#"{"model": {"preset": "granite-4.0-h-tiny"}, "device": {"preset": "h100-80gb"},
+            "job": {"serve": {"engine": "vllm", "max_model_len": 8192}}}"#,
+        r#"{"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "h100-80gb"},
+            "job": {"serve": {"engine": "vllm", "max_model_len": 8192}}, "measured": {"kv_available_bytes": 1073741824}}"#,
+        r#"{"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "h100-80gb"},
+            "job": {"serve": {"engine": "transformers", "attention": "eager", "logits": "all"}}}"#,
     ];
-    for pair in serving.windows(2) {
-        let (a, b) = (palette::term(pair[0]), palette::term(pair[1]));
-        for protan in [false, true] {
-            let (x, y) = (seen(a, protan), seen(b, protan));
-            let apart = x.iter().zip(y).map(|(p, q)| (p - q).powi(2)).sum::<f64>().sqrt();
-            assert!(apart > 0.15, "{:?} and {:?} look alike: {apart:.2}", pair[0], pair[1]);
+    let mut ids: Vec<TermId> = JOBS
+        .iter()
+        .flat_map(|text| run(&scenario_of(text)).unwrap().terms)
+        .filter(|t| t.high > 0)
+        .map(|t| t.id)
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+#[test]
+fn terms_of_the_engines_can_be_told_apart_by_everyone() {
+    let ids = emitted();
+    for id in [
+        TermId::RecurrentState,
+        TermId::AttentionScores,
+        TermId::Communication,
+        TermId::Encoder,
+        TermId::OtherProcesses,
+        TermId::Unexplained,
+    ] {
+        assert!(ids.contains(&id), "the jobs no longer have {id:?}: {ids:?}");
+    }
+    for (i, a) in ids.iter().enumerate() {
+        for b in &ids[i + 1..] {
+            for protan in [false, true] {
+                let (x, y) = (seen(palette::term(*a), protan), seen(palette::term(*b), protan));
+                let apart = x.iter().zip(y).map(|(p, q)| (p - q).powi(2)).sum::<f64>().sqrt();
+                assert!(apart > 0.15, "{a:?} and {b:?} look alike: {apart:.2}");
+            }
         }
     }
 }

@@ -307,6 +307,17 @@ impl Ledger {
     }
 }
 
+/// The phase with the highest peak; the last of equals.
+pub fn highest(phases: &[Phase]) -> Option<PhaseId> {
+    phases.iter().max_by_key(|p| p.peak_bytes).map(|p| p.id)
+}
+
+/// The terms alive in the phase with the highest peak, in their own order; all where there is no phase.
+pub fn at_peak<'a>(terms: &'a [Term], phases: &[Phase]) -> impl Iterator<Item = &'a Term> {
+    let top = highest(phases);
+    terms.iter().filter(move |t| top.is_none_or(|phase| t.phases.contains(&phase)))
+}
+
 /// Sums bytes over terms, or an overflow error.
 pub fn sum(terms: &[Term]) -> Result<Bytes, crate::units::Overflow> {
     Bytes::sum(terms.iter().map(|t| Bytes(t.bytes)))

@@ -10,6 +10,6 @@ pub mod weights;
 
 pub use ledger::{
     DeviceBudget, KvSummary, Ledger, Part, Phase, PhaseId, Provenance, Range, Residency, Symbol, Term,
-    TermId, Verdict, Working, sum,
+    TermId, Verdict, Working, at_peak, highest, sum,
 };
 pub use parallel::{Measured, Parallel, WeightsSpec};

@@ -82,8 +82,12 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
             let settings = ServeSettings { max_model_len: n, ..serve.clone() };
             engine.surface(&Inputs { serve: &settings, ..*inputs })
         };
-        // Without a length, a point stands for an engine started for exactly its tokens: one surface is enough.
-        let open = started_for(None).ok();
+        // Without a length, a point stands for an engine started for exactly its tokens: one surface is enough, and
+        // where the job has none it is the one at hand.
+        let open = match serve.max_model_len {
+            None => Some(surface),
+            Some(_) => started_for(None).ok(),
+        };
         let point = |n: u64| match &open {
             Some(surface) => surface.at_tokens(1, n, 1),
             None => started_for(Some(n)).map(|s| s.at_tokens(1, n, 1)).unwrap_or_default(),

@@ -2,7 +2,7 @@
 
 use super::limits::{largest, largest_throughout};
 use crate::engines::{Engine, Inputs, ServeSettings, Surface, engine};
-use crate::memory::{Ledger, TermId};
+use crate::memory::{self, Ledger, TermId};
 use crate::units::Problem;
 
 /// What is varied.
@@ -165,14 +165,17 @@ pub fn series(inputs: &Inputs<'_>, axis: Axis, samples: usize) -> Result<Series,
         ledgers.first().map_or((0, 0), |(_, l)| (l.device.total_bytes, l.device.budget_bytes));
     let samples = ledgers
         .into_iter()
-        .map(|(x, ledger)| Sample {
-            x,
-            terms: terms.iter().map(|id| at_peak(&ledger, *id)).collect(),
-            total: ledger.peak_bytes,
-            low: ledger.peak.low,
-            high: ledger.peak.high,
-            used: point(x).kv_bytes,
-            fits: served(x),
+        .map(|(x, ledger)| {
+            let point = point(x);
+            Sample {
+                x,
+                terms: terms.iter().map(|id| at_peak(&ledger, *id)).collect(),
+                total: ledger.peak_bytes,
+                low: ledger.peak.low,
+                high: ledger.peak.high,
+                used: point.kv_bytes,
+                fits: point.fits,
+            }
         })
         .collect();
     Ok(Series { axis, terms, samples, device_total, budget, crossing, here })
@@ -184,8 +187,7 @@ fn ask(engine: &dyn Engine, inputs: &Inputs<'_>, settings: &ServeSettings) -> Re
 
 /// Bytes of the term at the highest phase; 0 where it is not alive then.
 fn at_peak(ledger: &Ledger, id: TermId) -> u64 {
-    let top = ledger.phases.iter().max_by_key(|p| p.peak_bytes).map(|p| p.id);
-    ledger.term(id).filter(|t| top.is_none_or(|p| t.phases.contains(&p))).map_or(0, |t| t.bytes)
+    memory::at_peak(&ledger.terms, &ledger.phases).find(|t| t.id == id).map_or(0, |t| t.bytes)
 }
 
 /// The plane of `columns` x `rows` cells on logarithmic scales.

@@ -1,5 +1,6 @@
 //! The fixed colour of every term, after Okabe and Ito's colour-blind-safe set, extended by lightness for the
-//! rarer terms. The page, the charts and the tests take colours from here and nowhere else.
+//! rarer terms; a test holds that any two that the serving engines emit can be told apart without red or green
+//! cones. The page, the charts and the tests take colours from here and nowhere else.
 
 use crate::memory::TermId;
 
@@ -11,26 +12,26 @@ pub const fn term(id: TermId) -> Rgb {
     match id {
         TermId::Weights => (0, 114, 178),
         TermId::KvCache => (230, 159, 0),
-        TermId::RecurrentState => (178, 110, 0),
+        TermId::RecurrentState => (171, 82, 14),
         TermId::Activations | TermId::SavedActivations => (0, 158, 115),
-        TermId::AttentionScores => (102, 194, 165),
-        TermId::Logits | TermId::Loss => (204, 121, 167),
-        TermId::Sampling => (170, 70, 130),
+        TermId::AttentionScores => (120, 240, 165),
+        TermId::Logits | TermId::Loss => (205, 162, 182),
+        TermId::Sampling => (140, 81, 130),
         TermId::Workspace | TermId::ZeroBuffers => (86, 180, 233),
         TermId::CudaGraphs => (240, 228, 66),
-        TermId::ContextOverhead => (140, 140, 140),
-        TermId::Communication => (178, 190, 200),
+        TermId::ContextOverhead => (82, 82, 82),
+        TermId::Communication => (184, 208, 223),
         TermId::DraftModel | TermId::Adapter => (0, 70, 120),
-        TermId::Encoder => (94, 60, 153),
+        TermId::Encoder => (72, 53, 154),
         // Gradients and what is only alive while loading or recomputing: never in one phase's peak together.
         TermId::LoadTransient | TermId::RecomputeTransient | TermId::Gradients => (213, 94, 0),
         TermId::MasterWeights => (120, 180, 220),
         TermId::OptimizerStates => (128, 85, 170),
         TermId::OptimizerTransient => (190, 160, 215),
         TermId::Fragmentation => (200, 60, 50),
-        TermId::OtherProcesses => (90, 75, 65),
+        TermId::OtherProcesses => (129, 120, 69),
         TermId::DriverReserved => (110, 100, 100),
-        TermId::Unexplained => (60, 60, 60),
+        TermId::Unexplained => (44, 44, 44),
     }
 }
 

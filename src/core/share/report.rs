@@ -2,7 +2,7 @@
 
 use super::{Job, Resolved, Scenario, WorkingLine};
 use crate::engines::engine;
-use crate::memory::{Part, PhaseId, Provenance, Residency, Term, TermId, Verdict};
+use crate::memory::{Part, PhaseId, Provenance, Residency, Term, TermId, Verdict, highest};
 use crate::model::preset;
 use crate::plan::{Estimate, estimate};
 use crate::units::{Bytes, Message, Problem, bytes_human, bytes_signed, count};
@@ -173,7 +173,7 @@ fn sentence(scenario: &Scenario, resolved: &Resolved, answer: &Estimate) -> Mess
         Verdict::DoesNotFit if answer.refusal.is_some() => "report.refused",
         Verdict::DoesNotFit => "report.does_not_fit",
     };
-    let high = answer.phases.iter().max_by_key(|p| p.peak_bytes).map(|p| format!("phase.{}", p.id.id()));
+    let high = highest(&answer.phases).map(|id| format!("phase.{}", id.id()));
     Message::new(id)
         .with("model", model.unwrap_or_else(|| resolved.model.name.clone()))
         .with("engine", engine(&serve.engine).map_or_else(|_| serve.engine.clone(), |e| e.name().to_owned()))

@@ -1,19 +1,11 @@
 //! The stacked bar of the fullest moment, by term, with device total and budget marked.
 
 use super::Shown;
-use crate::answer::Good;
 use crate::words::{now, t};
 use leptos::prelude::*;
-use oom_ledger_core::memory::{Term, TermId};
+use oom_ledger_core::memory::{Term, TermId, at_peak};
 use oom_ledger_core::plot::palette;
 use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
-
-/// Terms alive in the phase with the highest peak, in ledger order.
-pub fn at_peak(good: &Good) -> Vec<Term> {
-    let top = good.estimate.phases.iter().max_by_key(|p| p.peak_bytes).map(|p| p.id);
-    let alive = |t: &&Term| t.bytes > 0 && top.is_none_or(|phase| t.phases.contains(&phase));
-    good.estimate.terms.iter().filter(alive).cloned().collect()
-}
 
 /// The colour of a term for CSS.
 pub fn colour(id: TermId) -> String {
@@ -29,7 +21,8 @@ pub fn Bar() -> impl IntoView {
         let (total, budget) = (good.estimate.device.total_bytes, good.estimate.device.budget_bytes);
         let p = &good.scenario.parallel;
         let devices = p.tensor.saturating_mul(p.pipeline).saturating_mul(p.data);
-        let terms = at_peak(&good);
+        let terms: Vec<&Term> =
+            at_peak(&good.estimate.terms, &good.estimate.phases).filter(|t| t.bytes > 0).collect();
         let sum: u64 = terms.iter().map(|t| t.bytes).sum();
         let whole = total.max(sum).max(1) as f64;
         let share = move |b: u64| format!("{:.3}%", b as f64 / whole * 100.0);
