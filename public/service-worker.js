@@ -2,7 +2,7 @@
 // page itself is asked for first.
 const KEEP = "oom-ledger-1";
 
-self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("install", (event) => event.waitUntil(keepPage().then(() => self.skipWaiting())));
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
 self.addEventListener("fetch", (event) => {
@@ -10,6 +10,16 @@ self.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || new URL(request.url).origin !== self.location.origin) return;
   event.respondWith(answer(request));
 });
+
+// The page and every file it names: the visit that brings this worker here is not seen by it.
+async function keepPage() {
+  const kept = await caches.open(KEEP);
+  const page = await fetch("./");
+  if (!page.ok) return;
+  const named = [...(await page.clone().text()).matchAll(/\s(?:src|href)=["']?([^"'\s>]+)/g)].map((m) => m[1]);
+  await kept.put(new URL("./", self.location), page);
+  await Promise.allSettled([...new Set(named)].map((name) => kept.add(new URL(name, self.location))));
+}
 
 async function answer(request) {
   const kept = await caches.open(KEEP);

@@ -39,9 +39,11 @@ impl Address {
             if first || address.link.get_untracked() == link {
                 return;
             }
-            steps_written.set_value(steps);
-            browser::set_fragment(&format!("{}/{link}", PAGES[0].id), new_step);
-            address.link.set(link);
+            // A browser may refuse when asked too often; the next change then writes both.
+            if browser::set_fragment(&format!("{}/{link}", PAGES[0].id), new_step) {
+                steps_written.set_value(steps);
+                address.link.set(link);
+            }
         });
         address
     }
@@ -49,10 +51,14 @@ impl Address {
     fn read(self, session: Session) {
         let fragment = browser::fragment();
         let (page, link) = fragment.split_once('/').unwrap_or((&fragment, ""));
-        self.page.set(crate::pages::page(page).id);
+        let page = crate::pages::page(page).id;
+        // Setting it anew would draw the whole page anew.
+        if self.page.get_untracked() != page {
+            self.page.set(page);
+        }
         if link.is_empty() {
-            // The bare address is the first form; a page without a Scenario of its own keeps what is there.
-            if fragment.is_empty() && self.link.with_untracked(|l| !l.is_empty()) {
+            // The calculator's bare address is the first form; another page keeps what is there.
+            if page == PAGES[0].id && self.link.with_untracked(|l| !l.is_empty()) {
                 self.link.set(String::new());
                 session.link.set(None);
                 session.form.set(Form::first());

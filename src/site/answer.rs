@@ -46,7 +46,7 @@ impl PartialEq for Answer {
 pub struct Session {
     /// What is typed.
     pub form: RwSignal<Form>,
-    /// What the address held that could not be read, with the address.
+    /// A link or a file that could not be read; the form is not touched by it.
     pub link: RwSignal<Option<Problem>>,
     /// What is on screen.
     pub answer: Memo<Answer>,

@@ -15,6 +15,11 @@ pub fn App() -> impl IntoView {
     let session = Session::start();
     provide_context(session);
     let address = Address::start(session);
+    crate::browser::keep_dropped_files_out();
+    Effect::new(move || {
+        let page = now(crate::pages::page(address.page.get()).name);
+        document().set_title(&format!("{page} · OOM Ledger"));
+    });
     let links = PAGES
         .iter()
         .map(|page| {

@@ -62,16 +62,17 @@ pub fn fragment() -> String {
     window().location().hash().unwrap_or_default().trim_start_matches('#').to_owned()
 }
 
-/// Puts `fragment` into the address, as a new step of history or in place of this one.
-pub fn set_fragment(fragment: &str, new_step: bool) {
-    let Ok(history) = window().history() else { return };
+/// Puts `fragment` into the address, as a new step of history or in place of this one; whether the browser did.
+pub fn set_fragment(fragment: &str, new_step: bool) -> bool {
+    let Ok(history) = window().history() else { return false };
     let address = format!("#{fragment}");
     let none = wasm_bindgen::JsValue::NULL;
-    let _ = if new_step {
+    let done = if new_step {
         history.push_state_with_url(&none, "", Some(&address))
     } else {
         history.replace_state_with_url(&none, "", Some(&address))
     };
+    done.is_ok()
 }
 
 /// The whole address.
@@ -125,6 +126,22 @@ pub fn focus(id: &str) {
         && let Ok(element) = element.dyn_into::<web_sys::HtmlElement>()
     {
         let _ = element.focus();
+    }
+}
+
+/// Keeps a file that is let go beside the place for it from being opened instead of the page.
+pub fn keep_dropped_files_out() {
+    let refuse = |event: web_sys::DragEvent| event.prevent_default();
+    let _ = window_event_listener(leptos::ev::dragover, refuse);
+    let _ = window_event_listener(leptos::ev::drop, refuse);
+}
+
+/// Scrolls the element of that id into view, no further than it takes.
+pub fn show(id: &str) {
+    if let Some(element) = document().get_element_by_id(id) {
+        let options = web_sys::ScrollIntoViewOptions::new();
+        options.set_block(web_sys::ScrollLogicalPosition::Nearest);
+        element.scroll_into_view_with_scroll_into_view_options(&options);
     }
 }
 

@@ -6,6 +6,9 @@ use super::Row;
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     ("site.skip", "Skip to the answer", "跳到结果"),
+    ("site.aside_hint", "The form is as it was, and the answer below is its answer.", "表单保持原样，下方是它对应的结果。"),
+    ("site.file_too_large", "{file} is larger than {most}; a model's config.json is a few kilobytes, so choose that file", "{file} 超过 {most}；模型的 config.json 只有几 KiB，请选择该文件"),
+    ("site.file_unreadable", "{file} could not be read; choose a config.json, not a folder, and try again", "无法读取 {file}；请选择 config.json 文件（不是文件夹）后重试"),
     ("site.pages", "Pages", "页面"),
     ("site.other_lang", "中文", "English"),
     ("site.theme", "Theme", "主题"),

@@ -4,16 +4,18 @@ use super::field::id_of;
 use crate::answer::Session;
 use crate::words::{say, t};
 use leptos::prelude::*;
-use oom_ledger_core::units::Problem;
+use oom_ledger_core::units::{Bytes, Message, Problem};
 
 /// Largest file read into the field: configs are a few kB; more is some other file.
-const LARGEST: f64 = 32.0 * 1024.0 * 1024.0;
+const LARGEST: u64 = 32 * Bytes::MIB;
 
 /// The part of the form.
 #[component]
 pub fn Config() -> impl IntoView {
     let session = expect_context::<Session>();
     let over = RwSignal::new(false);
+    // Unfolds when a config comes by link or file; what a person folds or unfolds by hand stays so.
+    let given = Memo::new(move |_| session.form.with(|f| f.config.is_some()));
     let text = move || session.form.with(|f| f.config.clone().unwrap_or_default());
     let put = move |text: String, choice: bool| {
         if choice {
@@ -23,13 +25,19 @@ pub fn Config() -> impl IntoView {
         session.form.update(|f| f.config = (!text.trim().is_empty()).then_some(text));
     };
     let take = move |file: web_sys::File| {
-        if file.size() > LARGEST {
+        let refuse = move |id, name: String| {
+            let message = Message::new(id).with("file", name).with("most", Bytes(LARGEST));
+            session.link.set(Some(Problem::new("model.config", message)));
+        };
+        if file.size() > LARGEST as f64 {
+            refuse("site.file_too_large", file.name());
             return;
         }
         let promise = file.text();
         leptos::task::spawn_local(async move {
-            if let Ok(text) = wasm_bindgen_futures::JsFuture::from(promise).await {
-                put(text.as_string().unwrap_or_default(), true);
+            match wasm_bindgen_futures::JsFuture::from(promise).await.map(|text| text.as_string()) {
+                Ok(Some(text)) => put(text, true),
+                _ => refuse("site.file_unreadable", file.name()),
             }
         });
     };
@@ -38,7 +46,7 @@ pub fn Config() -> impl IntoView {
     };
     let own_wrong = move || wrong().filter(|_| session.form.with(|f| f.config.is_some()));
     view! {
-        <details class="more" open=session.form.with_untracked(|f| f.config.is_some())>
+        <details class="more" prop:open=move || given.get()>
             <summary>{t("input.own_config_summary")}</summary>
             <div
                 class="drop"

@@ -21,11 +21,14 @@ pub fn Errors() -> impl IntoView {
         let all = problems();
         (!all.is_empty()).then(|| {
             let rows = all.into_iter().map(row).collect_view();
+            // A link or file that cannot be read leaves the form as it is, and the answer is the form's.
+            let older = session.answer.with(|a| !a.problems.is_empty());
+            let hint = if older { "site.problems_hint" } else { "site.aside_hint" };
             view! {
                 <div class="errors" role="alert" data-testid="error-summary">
                     <h2>{t("site.problems")}</h2>
                     <ul>{rows}</ul>
-                    <p class="hint">{t("site.problems_hint")}</p>
+                    <p class="hint">{t(hint)}</p>
                 </div>
             }
         })

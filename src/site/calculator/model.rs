@@ -2,6 +2,7 @@
 
 use super::field::{Wrong, id_of};
 use crate::answer::Session;
+use crate::browser;
 use crate::words::{now, t};
 use leptos::ev::KeyboardEvent;
 use leptos::prelude::*;
@@ -30,22 +31,43 @@ fn shown_name(id: &str) -> String {
 #[component]
 pub fn ModelSearch() -> impl IntoView {
     let session = expect_context::<Session>();
-    // What is being typed; none: the chosen model's name stands there.
+    let opened = RwSignal::new(false);
+    // What is being typed; none: the chosen model's name stands there, and the list shows all.
     let typing = RwSignal::new(None::<String>);
     let active = RwSignal::new(0_usize);
     let hits = Memo::new(move |_| {
-        typing.with(|t| t.as_ref().map(|t| matching(t).iter().map(|p| p.id).collect::<Vec<_>>()))
+        let matches = || typing.with(|t| matching(t.as_deref().unwrap_or_default()));
+        opened.get().then(|| matches().iter().map(|p| p.id).collect::<Vec<_>>())
     });
-    let open = move || typing.with(Option::is_some);
-    let choose = move |id: &'static str| {
+    let open = move || opened.get();
+    let close = move || {
         typing.set(None);
+        opened.set(false);
+    };
+    // The whole list, standing on the model in use.
+    let unfold = move || {
+        if !opened.get_untracked() {
+            let own = session.form.with_untracked(|f| PRESETS.iter().position(|p| p.id == f.get(PATH)));
+            active.set(own.unwrap_or(0));
+            opened.set(true);
+        }
+    };
+    Effect::new(move || {
+        if hits.with(|h| h.as_ref().is_some_and(|h| !h.is_empty())) {
+            let id = format!("model-option-{}", active.get());
+            // Once the list is laid out: it opens in the same frame.
+            request_animation_frame(move || browser::show(&id));
+        }
+    });
+    let choose = move |id: &'static str| {
+        close();
         session.form.update(|f| f.config = None);
         session.set(PATH, id, true);
     };
     let keys = move |event: KeyboardEvent| {
         let n = hits.with(|h| h.as_ref().map_or(0, Vec::len));
         match event.key().as_str() {
-            "ArrowDown" if !open() => typing.set(Some(String::new())),
+            "ArrowDown" if !open() => unfold(),
             "ArrowDown" if n > 0 => active.update(|a| *a = (*a + 1) % n),
             "ArrowUp" if n > 0 => active.update(|a| *a = (*a + n - 1) % n),
             "Home" if open() => active.set(0),
@@ -57,7 +79,7 @@ pub fn ModelSearch() -> impl IntoView {
                     choose(id);
                 }
             }
-            "Escape" => typing.set(None),
+            "Escape" => close(),
             _ => return,
         }
         if event.key() != "Tab" {
@@ -86,15 +108,20 @@ pub fn ModelSearch() -> impl IntoView {
                 aria-autocomplete="list"
                 aria-expanded=move || if open() { "true" } else { "false" }
                 aria-controls="model-options"
-                aria-activedescendant=move || open().then(|| format!("model-option-{}", active.get()))
+                aria-activedescendant=move || {
+                    let any = hits.with(|h| h.as_ref().is_some_and(|h| !h.is_empty()));
+                    any.then(|| format!("model-option-{}", active.get()))
+                }
                 prop:value=shown
                 on:input=move |event| {
                     active.set(0);
                     typing.set(Some(event_target_value(&event)));
+                    opened.set(true);
                 }
                 on:keydown=keys
                 on:focus=select_all
-                on:blur=move |_| typing.set(None)
+                on:click=move |_| unfold()
+                on:blur=move |_| close()
             />
             <ul id="model-options" role="listbox" aria-label=t("input.model_search") hidden=move || !open()>
                 {move || {

@@ -15,6 +15,71 @@ async fn axe_in_both_languages(page: &Page) -> Result {
     Ok(())
 }
 
+/// States that a person gets into: an answer older than the form, a search without hits, all rows and folds open.
+async fn axe_in_other_states(page: &Page) -> Result {
+    let clean = async |state: &str| {
+        let found = violations(page).await?;
+        if found.is_empty() { Ok(()) } else { Err(problem(format!("{state}:\n{}", found.join("\n")))) }
+    };
+    // On a phone the inputs are folded away.
+    page.js("document.querySelectorAll('.inputs details, details.inputs').forEach((d) => d.open = true)")
+        .await?;
+    page.fill("model-search", "no such model").await?;
+    clean("a search without hits").await?;
+    page.fill("model-search", "qwen").await?;
+    page.get("model-option").await?;
+    clean("an open list of models").await?;
+    page.driver().action_chain().send_keys(Key::Escape).perform().await?;
+    page.fill("gpu-bytes", "eighty").await?;
+    page.get("error-summary").await?;
+    clean("an older answer").await?;
+    page.fill("gpu-bytes", "80 GiB").await?;
+    page.until("the error to go", async || Ok(!page.has("error-summary").await?)).await?;
+    let open = "document.querySelectorAll('[data-testid=ledger-table] .open').forEach((b) => b.click());
+        document.querySelectorAll('main details').forEach((d) => d.open = true)";
+    page.js(open).await?;
+    page.get("working-weights").await?;
+    clean("every working and table open").await?;
+    overflow(page).await
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_in_other_states() -> Result {
+    with_page("axe-states-light", View::DESK, axe_in_other_states).await
+}
+
+#[tokio::test]
+async fn axe_finds_nothing_in_other_states_on_a_dark_phone() -> Result {
+    with_page("axe-states-dark", View::PHONE.dark(), axe_in_other_states).await
+}
+
+#[tokio::test]
+async fn the_list_of_models_opens_on_the_one_in_use_and_follows_the_keys() -> Result {
+    with_page("models", View::DESK, async |page| {
+        let name = page.value("model-search").await?;
+        page.click("model-search").await?;
+        page.get("model-option").await?;
+        assert_eq!(page.value("model-search").await?, name, "opening the list keeps the name");
+        let seen = "const box = document.querySelector('#model-options').getBoundingClientRect();
+            const own = document.querySelector('#model-options [aria-selected=true]');
+            const at = own.getBoundingClientRect();
+            return [own.innerText, at.top >= box.top - 1 && at.bottom <= box.bottom + 1]";
+        // Scrolled in the frame after it was reached.
+        let in_view =
+            async || page.until("the option in view", async || Ok(page.js(seen).await?[1] == true)).await;
+        in_view().await?;
+        let first = page.js(seen).await?;
+        assert!(first[0].as_str().unwrap_or_default().contains(&name), "{first}");
+        for _ in 0..25 {
+            page.driver().action_chain().send_keys(Key::Down).perform().await?;
+        }
+        in_view().await?;
+        assert_ne!(page.js(seen).await?[0], first[0]);
+        Ok(())
+    })
+    .await
+}
+
 /// Nothing is wider than the window.
 async fn overflow(page: &Page) -> Result {
     let script = "const room = document.documentElement.clientWidth;

@@ -60,3 +60,28 @@ async fn sizes_that_cannot_be() -> Result {
     })
     .await
 }
+
+#[tokio::test]
+async fn a_file_too_large_is_named_and_one_beside_the_place_for_it_is_kept_out() -> Result {
+    with_page("bad-file", View::DESK, async |page| {
+        let verdict = page.text("verdict").await?;
+        let script = r#"
+            const dropped = (target, file) => {
+                const data = new DataTransfer();
+                data.items.add(file);
+                const event = new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data });
+                target.dispatchEvent(event);
+                return event.defaultPrevented;
+            };
+            const large = new File([new Uint8Array(33 << 20)], "model.safetensors");
+            const zone = document.querySelector("[data-testid=config-drop]");
+            dropped(zone, large);
+            return dropped(document.querySelector("footer"), new File(["{}"], "config.json"));"#;
+        assert_eq!(page.js(script).await?, true, "the browser would have opened the file");
+        let said = page.text("error-summary").await?;
+        assert!(said.contains("model.safetensors") && said.contains("32.0 MiB"), "{said}");
+        assert_eq!(page.text("verdict").await?, verdict, "the form is as it was");
+        Ok(())
+    })
+    .await
+}

@@ -55,3 +55,24 @@ async fn an_address_cut_in_half_is_explained() -> Result {
     })
     .await
 }
+
+#[tokio::test]
+async fn back_returns_to_the_calculator_reached_by_a_link() -> Result {
+    with_page("back-nav", View::DESK, async |page| {
+        let first = page.text("verdict").await?;
+        page.find("nav a:nth-child(2)").await?.click().await?;
+        page.until("another page", async || Ok(!page.has("verdict").await?)).await?;
+        assert!(!page.driver().title().await?.is_empty());
+        let other = page.driver().title().await?;
+        page.find("nav a:nth-child(1)").await?.click().await?;
+        assert_eq!(page.text("verdict").await?, first);
+        assert_ne!(page.driver().title().await?, other, "each page has a title of its own");
+        page.choose("gpu-select", "l4").await?;
+        let second = page.changed("verdict", &first).await?;
+        page.driver().back().await?;
+        assert_eq!(page.changed("verdict", &second).await?, first);
+        assert_eq!(page.value("gpu-select").await?, "h100-80gb");
+        Ok(())
+    })
+    .await
+}
