@@ -2,7 +2,7 @@
 
 use super::llama::{Defaults, LLAMA, MISTRAL, PRE_NORMS, Sizes};
 use super::moe::Routed;
-use super::parts::{QkNorm, Root, dense, experts, gated, layer, layer_types, router, window};
+use super::parts::{QkNorm, Root, dense, experts, fused_gated, gated, layer, layer_types, router, window};
 use crate::model::fields::Fields;
 use crate::model::{Attention, Mlp, Model, Sharding, TensorClass};
 use crate::units::Problem;
@@ -219,16 +219,7 @@ fn glm_of(f: Fields<'_>, defaults: &Defaults, norms: &[&str]) -> Result<Model, P
     let layers = (0..s.layers).map(|_| layer(s.gqa.full(), mlp)).collect();
     Ok(s.assemble(ROOT, norms, layers, |t| {
         s.gqa.tensors(t, &ROOT.all("self_attn.", s.layers), s.hidden);
-        let ff = ROOT.all("mlp.", s.layers);
-        t.linear(
-            &ff,
-            "gate_up_proj",
-            [2 * s.intermediate, s.hidden],
-            false,
-            TensorClass::MlpGate,
-            Sharding::Column,
-        );
-        t.linear(&ff, "down_proj", [s.hidden, s.intermediate], false, TensorClass::MlpDown, Sharding::Row);
+        fused_gated(t, &ROOT.all("mlp.", s.layers), s.hidden, s.intermediate);
     }))
 }
 

@@ -195,6 +195,13 @@ pub(crate) fn gated(t: &mut Tensors, scope: &Scope, hidden: u64, intermediate: u
     t.linear(scope, "down_proj", [hidden, intermediate], bias, TensorClass::MlpDown, Sharding::Row);
 }
 
+/// Gate and up as one matrix, and down, in `scope`.
+pub(crate) fn fused_gated(t: &mut Tensors, scope: &Scope, hidden: u64, intermediate: u64) {
+    let shape = [2 * intermediate, hidden];
+    t.linear(scope, "gate_up_proj", shape, false, TensorClass::MlpGate, Sharding::Column);
+    t.linear(scope, "down_proj", [hidden, intermediate], false, TensorClass::MlpDown, Sharding::Row);
+}
+
 /// The two matrices of a plain feed-forward under the given names.
 pub(crate) fn plain(
     t: &mut Tensors,

@@ -1,7 +1,7 @@
 //! Phi-3 and Phi-4: fused q, k, v and fused gate and up.
 
 use super::llama::{Defaults, LLAMA, PRE_NORMS, Sizes};
-use super::parts::{Root, dense, layer, window};
+use super::parts::{Root, dense, fused_gated, layer, window};
 use crate::model::fields::Fields;
 use crate::model::{Mlp, Model, Sharding, TensorClass};
 use crate::units::Problem;
@@ -20,15 +20,6 @@ pub(crate) fn phi3(f: Fields<'_>) -> Result<Model, Problem> {
         let wide = s.gqa.heads * s.gqa.head_dim;
         t.linear(&attention, "o_proj", [s.hidden, wide], false, TensorClass::AttentionOut, Sharding::Row);
         s.gqa.fused(t, &attention, "qkv_proj", s.hidden);
-        let ff = root.all("mlp.", s.layers);
-        t.linear(
-            &ff,
-            "gate_up_proj",
-            [2 * s.intermediate, s.hidden],
-            false,
-            TensorClass::MlpGate,
-            Sharding::Column,
-        );
-        t.linear(&ff, "down_proj", [s.hidden, s.intermediate], false, TensorClass::MlpDown, Sharding::Row);
+        fused_gated(t, &root.all("mlp.", s.layers), s.hidden, s.intermediate);
     }))
 }
