@@ -8,6 +8,7 @@ mod docs;
 mod hardware;
 mod kv_cache;
 mod layers;
+mod limits;
 mod model;
 mod model_input;
 mod permalink;
