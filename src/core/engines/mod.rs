@@ -86,8 +86,24 @@ pub trait Engine: Sync {
     ///
     /// Errors: a setting that the engine does not accept, or a model kind not modelled for it.
     fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem>;
+    /// The ledger for comparing, not for showing: equal to [`Engine::ledger`] in every figure, but workings and
+    /// warnings may be left out.
+    ///
+    /// Errors: as the ledger.
+    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+        self.ledger(inputs)
+    }
     /// The surface for plots and searches.
     fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem>;
+}
+
+/// How much of a ledger is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    /// Everything.
+    Whole,
+    /// What can be compared: texts that nobody will see are not made.
+    Figures,
 }
 
 /// One option of an engine, as a person sets it.

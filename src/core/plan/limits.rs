@@ -83,12 +83,10 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
             engine.surface(&Inputs { serve: &settings, ..*inputs })
         };
         // Without a length, a point stands for an engine started for exactly its tokens: one surface is enough, and
-        // where the job has none it is the one at hand.
-        let open = match serve.max_model_len {
-            None => Some(surface),
-            Some(_) => started_for(None).ok(),
-        };
-        let point = |n: u64| match &open {
+        // it is there already where none was given.
+        let started = serve.max_model_len.and_then(|_| started_for(None).ok());
+        let open = if serve.max_model_len.is_none() { Some(&surface) } else { started.as_ref() };
+        let point = |n: u64| match open {
             Some(surface) => surface.at_tokens(1, n, 1),
             None => started_for(Some(n)).map(|s| s.at_tokens(1, n, 1)).unwrap_or_default(),
         };
@@ -152,7 +150,7 @@ impl Asked<'_> {
     fn ledger(&self, value: u64, with: &dyn Fn(&mut ServeSettings, u64)) -> Option<Ledger> {
         let mut settings = self.inputs.serve.clone();
         with(&mut settings, value);
-        self.engine.ledger(&Inputs { serve: &settings, ..*self.inputs }).ok()
+        self.engine.figures(&Inputs { serve: &settings, ..*self.inputs }).ok()
     }
 }
 

@@ -182,7 +182,7 @@ pub fn series(inputs: &Inputs<'_>, axis: Axis, samples: usize) -> Result<Series,
 }
 
 fn ask(engine: &dyn Engine, inputs: &Inputs<'_>, settings: &ServeSettings) -> Result<Ledger, Problem> {
-    engine.ledger(&Inputs { serve: settings, ..*inputs })
+    engine.figures(&Inputs { serve: settings, ..*inputs })
 }
 
 /// Bytes of the term at the highest phase; 0 where it is not alive then.

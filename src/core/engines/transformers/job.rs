@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::layout::{Layout, Lengths, Step};
-use crate::engines::{CacheImpl, Inputs, ServeSettings};
+use crate::engines::{CacheImpl, Detail, Inputs, ServeSettings};
 use crate::memory::weights::{self, effective_quantization};
 use crate::memory::{Parallel, PhaseId, Term, WeightsSpec};
 use crate::model::{AttentionKind, DType, Model, Quantization, TensorClass};
@@ -125,7 +125,7 @@ impl<'a> Job<'a> {
     }
 
     /// The weights of the fullest device.
-    pub(super) fn weights(&self, inputs: &Inputs<'_>) -> Result<Term, Problem> {
+    pub(super) fn weights(&self, inputs: &Inputs<'_>, detail: Detail) -> Result<Term, Problem> {
         let parallel = Parallel { pipeline: self.stages, ..inputs.parallel };
         let layout = weights::Layout::Transformers;
         let plain;
@@ -135,7 +135,11 @@ impl<'a> Job<'a> {
         } else {
             inputs.model
         };
-        weights::weights(model, inputs.weights, parallel, layout, inputs.measured.weights_bytes)
+        let weights = match detail {
+            Detail::Whole => weights::weights,
+            Detail::Figures => weights::weights_figures,
+        };
+        weights(model, inputs.weights, parallel, layout, inputs.measured.weights_bytes)
     }
 }
 

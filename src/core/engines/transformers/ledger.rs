@@ -5,7 +5,7 @@ use super::job::{Job, longest, steps};
 use super::layout::{Layout, Step};
 use super::program::forward;
 use super::tape::{Block, Dims, Stage, Tape};
-use crate::engines::{CacheImpl, Inputs, ServeSettings};
+use crate::engines::{CacheImpl, Detail, Inputs, ServeSettings};
 use crate::memory::context::{Observed, context_overhead, library_workspace};
 use crate::memory::{
     DeviceBudget, KvSummary, Ledger, Part, Phase, PhaseId, Provenance, Range, Residency, Term, TermId,
@@ -67,10 +67,10 @@ fn total(figures: &[u64]) -> Result<u64, Overflow> {
     Bytes::sum(figures.iter().map(|&b| Bytes(b))).map(|b| b.0)
 }
 
-pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+pub(super) fn ledger(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
     let job = Job::new(inputs)?;
     let model = job.model(inputs.model);
-    let weights = job.weights(inputs)?;
+    let weights = job.weights(inputs, detail)?;
     let outside = Outside::new(inputs);
     let mut layout = job.layout(&model);
     let lengths = layout.lengths;
@@ -100,7 +100,7 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
     let (found, phase) = highest.ok_or(Overflow)?;
     let kv = summary(&job, &layout);
     let mut terms = vec![weights];
-    let mut tensors = alive(&found, phase, inputs, &job);
+    let mut tensors = alive(&found, phase, inputs, &job, detail);
     if let Some(term) = tensors.iter_mut().find(|t| t.id == TermId::Activations) {
         term.high = term.high.saturating_add(job.scan(job.serve.sequences, job.serve.prompt_tokens));
     }
@@ -156,7 +156,7 @@ pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
 }
 
 /// One term per kind of tensor alive at the peak, each with its tensors as parts.
-fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, job: &Job<'_>) -> Vec<Term> {
+fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, job: &Job<'_>, detail: Detail) -> Vec<Term> {
     let kinds = [
         TermId::KvCache,
         TermId::RecurrentState,
@@ -186,17 +186,21 @@ fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, job: &Job<'_>) -> Ve
             phases: if resident { vec![PhaseId::Prefill, PhaseId::Decode] } else { vec![phase] },
             provenance: if exact { Provenance::Exact } else { Provenance::Bounded },
             source: "transformers 5.24 modelling code",
-            working: working(found, phase, inputs, &blocks, bytes),
+            working: match detail {
+                Detail::Whole => working(found, phase, inputs, &blocks, bytes),
+                Detail::Figures => Working::new(FORMULA, bytes),
+            },
         });
     }
     terms
 }
 
+const FORMULA: &str = "Σ tensors alive at the peak, each ⌈bytes / 512⌉ · 512";
+
 fn working(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, blocks: &[&Block], bytes: u64) -> Working {
     let stage = &found.stage;
-    let mut working = Working::new("Σ tensors alive at the peak, each ⌈bytes / 512⌉ · 512", bytes)
-        .with("phase", phase.id(), "")
-        .with("stage", stage.part, "");
+    let mut working =
+        Working::new(FORMULA, bytes).with("phase", phase.id(), "").with("stage", stage.part, "");
     if let Some(layer) = stage.layer {
         working = working.with("layer", u64::from(layer), "");
     }

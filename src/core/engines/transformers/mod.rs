@@ -20,7 +20,7 @@ mod tape;
 
 pub use ledger::{CacheBytes, cache_bytes};
 
-use super::{Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -50,7 +50,10 @@ impl Engine for Transformers {
         OPTIONS
     }
     fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        ledger::ledger(inputs)
+        ledger::ledger(inputs, Detail::Whole)
+    }
+    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+        ledger::ledger(inputs, Detail::Figures)
     }
     fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
         Ok(Box::new(surface::surface(inputs)?))

@@ -6,7 +6,7 @@ use super::program::forward;
 use super::sum::Sum;
 use super::table::Table;
 use super::tape::{Dims, SLOTS, Tape};
-use crate::engines::{CacheImpl, Inputs, Point, Stop, Surface};
+use crate::engines::{CacheImpl, Detail, Inputs, Point, Stop, Surface};
 use crate::memory::context::{context_overhead, library_workspace};
 use crate::memory::{PhaseId, TermId};
 use crate::model::Model;
@@ -39,7 +39,7 @@ fn regime(masked: [bool; SLOTS]) -> usize {
 pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
     let job = Job::new(inputs)?;
     let model = job.model(inputs.model);
-    let weights = job.weights(inputs)?;
+    let weights = job.weights(inputs, Detail::Figures)?;
     let arch = inputs.device.gpu.map(|g| g.arch);
     let (context, workspace) = (context_overhead(arch), library_workspace(arch));
     let measured = inputs.measured.non_torch_bytes;
@@ -48,13 +48,17 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
         Bytes::sum([weights, context, workspace, others].map(Bytes)).map(|b| b.0)
     };
     let lengths = job.layout(&model).lengths;
-    let tables = |decode| std::array::from_fn(|bits| table(&job, &model, &lengths, bits, decode));
+    let tables = |step| std::array::from_fn(|bits| pass(&job, &model, &lengths, bits, step));
+    let (prefill, decode): ([_; REGIMES], [_; REGIMES]) = (tables(Step::Prefill), tables(FIRST));
+    // What the caches hold after a decode step.
+    let held = |tape: &Tape| tape.last_sum(|b| matches!(b.term, TermId::KvCache | TermId::RecurrentState));
+    let kv = decode[regime(lengths.masks(FIRST, 1))].as_ref().map(held);
     Ok(Load {
         lengths,
         max_model_len: inputs.serve.max_model_len,
-        prefill: tables(false),
-        decode: tables(true),
-        kv: cache(&job, &model, &lengths),
+        prefill: prefill.map(|tape| table(tape, &lengths, Step::Prefill)),
+        decode: decode.map(|tape| table(tape, &lengths, FIRST)),
+        kv: kv.unwrap_or_default(),
         fixed: add(weights.bytes, measured.unwrap_or(context.point), workspace.point)?,
         fixed_high: add(weights.high, measured.unwrap_or(context.high), workspace.high)?,
         spread: job.spread(),
@@ -63,42 +67,38 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
     })
 }
 
-/// A step of each kind for a regime that the lengths can reach; empty where they cannot.
-fn table(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, decode: bool) -> Table {
-    let all = lengths.masks(if decode { FIRST } else { Step::Prefill }, 1);
+/// A step in a regime; none where the lengths cannot reach it.
+fn pass(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, step: Step) -> Option<Tape> {
+    let all = lengths.masks(step, 1);
     let reached = |slot: usize| {
         let bit = bits >> (slot - 1) & 1 == 1;
         bit == all[slot] || bit && lengths.windows[slot].is_some()
     };
     if !(1..SLOTS).all(reached) {
-        return Table::default();
+        return None;
     }
     let mut layout = job.layout(model);
     layout.masked = all;
     for slot in 1..SLOTS {
         layout.masked[slot] = bits >> (slot - 1) & 1 == 1;
     }
-    let step = if decode { FIRST } else { Step::Prefill };
-    let tape = forward(&layout, step, job.dtype, Tape::symbolic());
+    Some(forward(&layout, step, job.dtype, Tape::symbolic()))
+}
+
+/// The stages of a pass that can be its peak.
+fn table(tape: Option<Tape>, lengths: &Lengths, step: Step) -> Table {
+    let Some(tape) = tape else { return Table::default() };
     let near = match step {
         Step::Prefill => lengths.dims(step, 1, 1024, 2048),
         Step::Decode { .. } => lengths.dims(Step::Decode { past: 1024, first: true }, 1, 1024, 2048),
     };
     // Without a static cache, a prefill pass sees exactly the prompt.
-    Table::new(&tape.peaks(&near, !decode && lengths.cache != CacheImpl::Static))
+    let one_length = step == Step::Prefill && lengths.cache != CacheImpl::Static;
+    Table::new(&tape.peaks(&near, one_length))
 }
 
 /// Any decode step: the tape of one is the tape of all.
 const FIRST: Step = Step::Decode { past: 1, first: true };
-
-/// What the caches hold after a decode step.
-fn cache(job: &Job<'_>, model: &Model, lengths: &Lengths) -> Sum {
-    let mut layout = job.layout(model);
-    layout.masked = lengths.masks(FIRST, 1);
-    let tape = forward(&layout, FIRST, job.dtype, Tape::symbolic());
-    let held = |term| matches!(term, TermId::KvCache | TermId::RecurrentState);
-    tape.last_sum(|block| held(block.term))
-}
 
 impl Surface for Load {
     fn at(&self, sequences: u64, prompt: u64, new: u64) -> Point {

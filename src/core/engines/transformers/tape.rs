@@ -1,7 +1,7 @@
 //! The tensors of one forward pass in the order the modelling code makes and drops them, with sizes left
 //! symbolic: one tape answers every batch and length.
 
-use super::sum::Sum;
+use super::sum::{Addend, Cover, Sum};
 use crate::memory::TermId;
 
 /// What a tensor's size can depend on; the value of each is in [`Dims`].
@@ -280,7 +280,8 @@ impl Tape {
 
     /// The blocks alive at the end that `keep` names, as a sum.
     pub(super) fn last_sum(&self, keep: impl Fn(&Block) -> bool) -> Sum {
-        Sum::of(self.live.iter().map(|&l| &self.blocks[l as usize]).filter(|b| keep(b)), false)
+        let live = self.live.iter().map(|&l| &self.blocks[l as usize]);
+        Sum::of(live.filter(|b| keep(b)).map(|b| Addend::of(b, false)))
     }
 
     /// The highest stage and its bytes, of a tape made to find it.
@@ -299,15 +300,18 @@ impl Tape {
     /// queries and prompt are the same tokens.
     pub(super) fn peaks(&self, near: &Dims, one_length: bool) -> Vec<Sum> {
         let Mode::Stages(stages) = &self.mode else { return Vec::new() };
+        let addends: Vec<Addend> = self.blocks.iter().map(|b| Addend::of(b, one_length)).collect();
         let mut sums: Vec<(u64, Sum)> = stages
             .iter()
-            .map(|stage| Sum::of(self.blocks_of(stage), one_length))
+            .map(|stage| Sum::of(stage.members.iter().map(|&m| addends[m as usize])))
             .map(|sum| (sum.bytes(near), sum))
             .collect();
         sums.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         let mut kept: Vec<Sum> = Vec::new();
+        let mut cover = Cover::default();
         for (_, sum) in sums {
-            if !kept.iter().any(|k| k.covers(&sum)) {
+            if !cover.holds(&sum) {
+                cover.push(&sum);
                 kept.push(sum);
             }
         }

@@ -4,10 +4,10 @@ use super::graphs::graphs;
 use super::kv_groups::Layout;
 use super::profile::{Profile, Span};
 use super::settings::Settings;
-use crate::engines::Inputs;
+use crate::engines::{Detail, Inputs};
 use crate::memory::Term;
 use crate::memory::context::{Observed, communication, context_overhead, non_torch_growth};
-use crate::memory::weights::{Layout as TensorLayout, weights};
+use crate::memory::weights::{Layout as TensorLayout, weights, weights_figures};
 use crate::units::Problem;
 
 /// Everything that decides the size of the pool.
@@ -40,11 +40,15 @@ impl Costs {
     /// Costs of a job, and the row of the weights.
     ///
     /// Errors: settings, splits or schemes that cannot be used.
-    pub(super) fn new(inputs: &Inputs<'_>) -> Result<(Costs, Term), Problem> {
+    pub(super) fn new(inputs: &Inputs<'_>, detail: Detail) -> Result<(Costs, Term), Problem> {
         let settings = Settings::new(inputs)?;
         let measured = inputs.measured;
         let arch = inputs.device.gpu.map(|g| g.arch);
-        let term = weights(
+        let of_weights = match detail {
+            Detail::Whole => weights,
+            Detail::Figures => weights_figures,
+        };
+        let term = of_weights(
             inputs.model,
             inputs.weights,
             inputs.parallel,

@@ -4,20 +4,25 @@ use super::costs::Costs;
 use super::kv_groups::Need;
 use super::refusal::{refusal, refuses_at_worst};
 use super::rows;
-use crate::engines::Inputs;
+use crate::engines::{Detail, Inputs};
 use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, PhaseId, Range, Term, TermId, Verdict, sum};
 use crate::units::{Bytes, Message, Problem};
 
 /// The ledger of a job.
 ///
 /// Errors: as [`Costs::new`].
-pub(super) fn ledger(inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-    let (costs, weights) = Costs::new(inputs)?;
-    answer(inputs, &costs, weights)
+pub(super) fn ledger(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
+    let (costs, weights) = Costs::new(inputs, detail)?;
+    answer(inputs, &costs, weights, detail)
 }
 
 /// The ledger from costs already resolved.
-pub(super) fn answer(inputs: &Inputs<'_>, costs: &Costs, weights: Term) -> Result<Ledger, Problem> {
+pub(super) fn answer(
+    inputs: &Inputs<'_>,
+    costs: &Costs,
+    weights: Term,
+    detail: Detail,
+) -> Result<Ledger, Problem> {
     let len = costs.settings.max_len;
     let available = costs.available(len);
     let close = Closing::new(costs, len);
@@ -34,17 +39,19 @@ pub(super) fn answer(inputs: &Inputs<'_>, costs: &Costs, weights: Term) -> Resul
     let peak_bytes = phases.iter().map(|p| p.peak_bytes).max().unwrap_or(0);
     let peak = peak_range(costs, peak_bytes, &terms, available > 0);
     let refusal = refusal(costs, len);
-    let mut warnings = warnings(inputs, costs, &close);
     let load = Load::new(inputs, costs, available);
-    let over_device = peak_bytes > costs.total;
-    // An engine that does not start serves no load and captures no graphs: its refusal is all there is to say.
-    if refusal.is_none() {
-        warnings.extend(load.warning(inputs, costs));
-        if over_device {
-            let over = Message::new("vllm.over_device").with("over", Bytes(peak_bytes - costs.total));
-            warnings.push(over.with("total", Bytes(costs.total)));
-        } else if peak_bytes > costs.requested {
-            warnings.push(above_budget(costs, peak_bytes));
+    let mut warnings = Vec::new();
+    if detail == Detail::Whole {
+        warnings = self::warnings(inputs, costs, &close);
+        // An engine that does not start serves no load and captures no graphs: its refusal is all there is to say.
+        if refusal.is_none() {
+            warnings.extend(load.warning(inputs, costs));
+            if peak_bytes > costs.total {
+                let over = Message::new("vllm.over_device").with("over", Bytes(peak_bytes - costs.total));
+                warnings.push(over.with("total", Bytes(costs.total)));
+            } else if peak_bytes > costs.requested {
+                warnings.push(above_budget(costs, peak_bytes));
+            }
         }
     }
     let impossible = costs.impossible(peak_bytes, peak.low);

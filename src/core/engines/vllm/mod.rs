@@ -16,7 +16,7 @@ mod settings;
 mod surface;
 mod version;
 
-use super::{Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -52,7 +52,10 @@ impl Engine for Vllm {
         OPTIONS
     }
     fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        ledger::ledger(inputs)
+        ledger::ledger(inputs, Detail::Whole)
+    }
+    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+        ledger::ledger(inputs, Detail::Figures)
     }
     fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
         surface::surface(inputs)

@@ -3,7 +3,7 @@
 use super::costs::Costs;
 use super::ledger::answer;
 use super::refusal::starts;
-use crate::engines::{Inputs, Point, Stop, Surface};
+use crate::engines::{Detail, Inputs, Point, Stop, Surface};
 use crate::units::Problem;
 
 /// Costs resolved once. The pool is reserved at start, so the peak does not move with the load; only what the load
@@ -25,8 +25,8 @@ struct VllmSurface {
 ///
 /// Errors: as the ledger.
 pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-    let (costs, weights) = Costs::new(inputs)?;
-    let ledger = answer(inputs, &costs, weights)?;
+    let (costs, weights) = Costs::new(inputs, Detail::Figures)?;
+    let ledger = answer(inputs, &costs, weights, Detail::Figures)?;
     let explicit = costs.settings.explicit_len;
     Ok(Box::new(VllmSurface {
         longest: costs.settings.max_len,

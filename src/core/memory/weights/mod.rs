@@ -100,6 +100,49 @@ pub fn weights_bytes(
     Ok(fullest(model, &scheme(model, spec, layout)?, parallel)?.0.bytes)
 }
 
+/// [`weights`] without symbols and lines of its working: equal in every figure, and several times as fast.
+///
+/// Errors: as [`weights`].
+pub(crate) fn weights_figures(
+    model: &Model,
+    spec: &WeightsSpec,
+    parallel: Parallel,
+    layout: Layout,
+    measured: Option<u64>,
+) -> Result<Term, Problem> {
+    let rank = fullest(model, &scheme(model, spec, layout)?, parallel)?.0;
+    Ok(term(rank, measured, Working::new(FORMULA, measured.unwrap_or(rank.bytes))))
+}
+
+const FORMULA: &str = "Σ count · bytes(shape / t, scheme)";
+
+/// The row of a rank, or of what was measured instead.
+fn term(rank: Rank, measured: Option<u64>, working: Working) -> Term {
+    let Rank { bytes, low, high, .. } = rank;
+    let term = Term {
+        id: TermId::Weights,
+        bytes,
+        low,
+        high,
+        residency: Residency::Resident,
+        phases: PhaseId::ALL.to_vec(),
+        provenance: if low == high { Provenance::Exact } else { Provenance::Bounded },
+        source: "",
+        working,
+    };
+    match measured {
+        Some(bytes) => Term {
+            bytes,
+            low: bytes,
+            high: bytes,
+            provenance: Provenance::Measured,
+            source: "measured.weights_bytes",
+            ..term
+        },
+        None => term,
+    }
+}
+
 /// The weights of the fullest rank, in bytes, with every tensor group as a line of the working.
 ///
 /// Formula: Σ over tensor groups of count · bytes(shape on this rank, scheme).
@@ -136,9 +179,8 @@ pub fn weights(
 ) -> Result<Term, Problem> {
     let scheme = scheme(model, spec, layout)?;
     let (rank, holding) = fullest(model, &scheme, parallel)?;
-    let Rank { bytes, low, high, .. } = rank;
     let name = scheme.quantization.map_or_else(|| spec.dtype.id().to_owned(), Quantization::id);
-    let mut working = Working::new("Σ count · bytes(shape / t, scheme)", measured.unwrap_or(bytes))
+    let mut working = Working::new(FORMULA, measured.unwrap_or(rank.bytes))
         .with("N", model.parameters, "parameters")
         .with("scheme", name, "")
         .with("e", spec.dtype.bytes(), "B/element")
@@ -149,29 +191,8 @@ pub fn weights(
         working = working.with("stage", rank.stage, "");
     }
     if measured.is_some() {
-        working = working.with("modelled", bytes, "B");
+        working = working.with("modelled", rank.bytes, "B");
     }
     working.parts = holding.parts();
-    let term = Term {
-        id: TermId::Weights,
-        bytes,
-        low,
-        high,
-        residency: Residency::Resident,
-        phases: PhaseId::ALL.to_vec(),
-        provenance: if low == high { Provenance::Exact } else { Provenance::Bounded },
-        source: "",
-        working,
-    };
-    Ok(match measured {
-        Some(bytes) => Term {
-            bytes,
-            low: bytes,
-            high: bytes,
-            provenance: Provenance::Measured,
-            source: "measured.weights_bytes",
-            ..term
-        },
-        None => term,
-    })
+    Ok(term(rank, measured, working))
 }

@@ -106,18 +106,15 @@ impl Holding<'_> {
 impl Line<'_> {
     fn part(&self) -> Part {
         let Shape { batch, rows, cols } = self.shape;
-        let dims = match (batch, cols) {
-            (1, 1) => format!("[{rows}]"),
-            (1, _) => format!("[{rows}, {cols}]"),
-            (_, 1) => format!("[{batch}, {rows}]"),
-            _ => format!("[{batch}, {rows}, {cols}]"),
-        };
+        let (count, format) = (self.count, self.format);
         let mixed = if self.mixed { " …" } else { "" };
-        Part {
-            label: self.group.name.clone().into(),
-            detail: format!("{} × {dims} {}{mixed}", self.count, self.format),
-            bytes: self.bytes,
-        }
+        let detail = match (batch, cols) {
+            (1, 1) => format!("{count} × [{rows}] {format}{mixed}"),
+            (1, _) => format!("{count} × [{rows}, {cols}] {format}{mixed}"),
+            (_, 1) => format!("{count} × [{batch}, {rows}] {format}{mixed}"),
+            _ => format!("{count} × [{batch}, {rows}, {cols}] {format}{mixed}"),
+        };
+        Part { label: self.group.name.clone().into(), detail, bytes: self.bytes }
     }
 }
 

@@ -7,7 +7,6 @@ use super::stored::Scheme;
 use crate::memory::Part;
 use crate::model::{Model, TensorClass};
 use crate::units::{Bytes, Problem};
-use std::collections::BTreeMap;
 
 /// One surplus of a rank.
 #[derive(Clone, Debug)]
@@ -90,10 +89,24 @@ fn rest(bytes: u64) -> u64 {
     if rest <= KEPT_REST { rest } else { 0 }
 }
 
+/// Tensors that an engine fuses into one.
+struct Family<'a> {
+    /// What is fused, and where.
+    key: (u8, &'a str),
+    /// Bytes of one instance.
+    main: u64,
+    /// Bytes of its scales.
+    side: u64,
+    /// Instances.
+    count: u64,
+    /// Whether all members come in equal numbers; else they are not fused.
+    equal: bool,
+}
+
 /// Rests of all tensors, as serving engines fuse them: q, k, v into one, gate and up into one.
 fn rounding(lines: &[Line<'_>]) -> Result<u64, Problem> {
-    // Family → (bytes of one instance and of its scales, instances, whether members come in equal numbers).
-    let mut families: BTreeMap<(&str, u8), (u64, u64, u64, bool)> = BTreeMap::new();
+    // A few dozen families: a search through them is quicker than a map.
+    let mut families: Vec<Family<'_>> = Vec::with_capacity(lines.len());
     for line in lines {
         let kind = match line.group.class {
             TensorClass::AttentionQ | TensorClass::AttentionK | TensorClass::AttentionV => 1,
@@ -101,18 +114,21 @@ fn rounding(lines: &[Line<'_>]) -> Result<u64, Problem> {
             _ => 0,
         };
         // `model.layers.*.self_attn.q_proj.weight` → `model.layers.*.self_attn`.
-        let owner = line.group.name.rsplitn(3, '.').nth(2).unwrap_or(&line.group.name);
-        let key = if kind == 0 { (line.group.name.as_str(), 0) } else { (owner, kind) };
-        let entry = families.entry(key).or_insert((0, 0, line.count, true));
-        entry.0 = entry.0.saturating_add(line.main);
-        entry.1 = entry.1.saturating_add(line.side);
-        entry.3 &= entry.2 == line.count;
+        let name = line.group.name.as_str();
+        let key = (kind, if kind == 0 { name } else { name.rsplitn(3, '.').nth(2).unwrap_or(name) });
+        let at = families.iter().position(|f| f.key == key).unwrap_or(families.len());
+        if at == families.len() {
+            families.push(Family { key, main: 0, side: 0, count: line.count, equal: true });
+        }
+        let family = &mut families[at];
+        family.main = family.main.saturating_add(line.main);
+        family.side = family.side.saturating_add(line.side);
+        family.equal &= family.count == line.count;
     }
     let mut sum = Bytes::ZERO;
-    for (main, side, count, equal) in families.into_values() {
-        if equal {
-            sum = sum.add(Bytes(product(&[rest(main).saturating_add(rest(side)), count])?))?;
-        }
+    for family in families.iter().filter(|f| f.equal) {
+        let rests = rest(family.main).saturating_add(rest(family.side));
+        sum = sum.add(Bytes(product(&[rests, family.count])?))?;
     }
     Ok(sum.0)
 }
