@@ -112,7 +112,7 @@ fn typed(path: &str, text: &str) -> Result<Value, Problem> {
         Some(kind @ Kind::Whole(..)) => {
             parse_count(path, text).map_err(|_| Problem::not_accepted(path, text, kind.accepted()))?.into()
         }
-        Some(Kind::Share) => {
+        Some(Kind::Share | Kind::Ratio) => {
             let number = text.trim().parse::<f64>().ok().and_then(serde_json::Number::from_f64);
             number.map_or_else(|| text.into(), Value::Number)
         }

@@ -211,7 +211,7 @@ fn the_plane_agrees_with_its_frontier_and_with_the_ledger() {
         let plane = plane(&inputs, 24, 16).unwrap();
         // A mask whose length is no multiple of 8 is copied for every head (sdpa's efficient kernel), so that
         // beyond the window one token more may need less. Everywhere else longer requests are never more.
-        let aligned_matters = inputs.serve.attention == AttentionImpl::Sdpa
+        let aligned_matters = inputs.serve.attention == Some(AttentionImpl::Sdpa)
             && inputs.serve.engine == "transformers"
             && inputs.model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Sliding { .. }));
         let falls = plane.frontier.windows(2).all(|w| w[0] >= w[1]);

@@ -44,7 +44,7 @@ fn sentence(problem: &Problem) -> String {
 fn sample(path: &str, kind: Kind) -> Value {
     match kind {
         Kind::Whole(low, high) => json!((low + 1).min(high)),
-        Kind::Share => json!(0.5),
+        Kind::Share | Kind::Ratio => json!(0.5),
         Kind::Flag => json!(true),
         Kind::Choice(all) => json!(all.last().unwrap()),
         Kind::Text if path == "weights.quantization" => json!("fp8"),
@@ -78,7 +78,7 @@ fn the_table_of_fields_and_the_types_agree() {
             }
         }
     }
-    assert_eq!(SCENARIO.len(), 7);
+    assert_eq!(SCENARIO.len(), 8);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn model(id: &str, layers: Option<u64>) -> Model {
 fn settings(row: &Row) -> ServeSettings {
     ServeSettings {
         engine: "transformers".to_owned(),
-        attention: row.attention,
+        attention: Some(row.attention),
         logits: row.logits,
         cache: row.cache,
         padding_mask: row.padding_mask,
@@ -67,6 +67,7 @@ fn ask<T>(model: &Model, serve: &ServeSettings, dtype: DType, ask: impl Fn(&Inpu
         weights: &weights,
         serve,
         measured: Measured::default(),
+        draft: None,
     })
 }
 
@@ -168,7 +169,7 @@ fn caches_hold_what_the_cache_objects_hold() {
         }
         let serve = ServeSettings {
             engine: "transformers".to_owned(),
-            attention: row.attention,
+            attention: Some(row.attention),
             sequences: row.sequences,
             prompt_tokens: row.prompt_tokens,
             new_tokens: 1,
@@ -246,7 +247,7 @@ fn closed_forms_are_parts_of_the_walk() {
     };
     let serve = |attention, logits, prompt_tokens| ServeSettings {
         engine: "transformers".to_owned(),
-        attention,
+        attention: Some(attention),
         logits,
         prompt_tokens,
         new_tokens: 1,
@@ -287,7 +288,7 @@ fn absurd_sizes_are_problems() {
         for attention in [AttentionImpl::Eager, AttentionImpl::Sdpa, AttentionImpl::Flash] {
             let serve = ServeSettings {
                 engine: "transformers".to_owned(),
-                attention,
+                attention: Some(attention),
                 sequences,
                 prompt_tokens,
                 ..ServeSettings::default()
@@ -316,7 +317,7 @@ fn warnings_have_texts() {
         let model = model(id, None);
         let serve = ServeSettings {
             engine: "transformers".to_owned(),
-            attention: AttentionImpl::Sdpa,
+            attention: Some(AttentionImpl::Sdpa),
             ..ServeSettings::default()
         };
         let ledger = ledger(&model, &serve, DType::Bf16);

@@ -75,6 +75,7 @@ impl Job {
             weights: &self.weights,
             serve: &self.serve,
             measured: self.measured,
+            draft: None,
         }
     }
 

@@ -26,6 +26,8 @@ pub struct Inputs<'a> {
     pub serve: &'a ServeSettings,
     /// Figures that replace modelled terms.
     pub measured: Measured,
+    /// The draft or assistant model, where one is given.
+    pub draft: Option<&'a Model>,
 }
 
 /// The peak at one point of a plot or of a search: numbers only, no allocation.

@@ -73,14 +73,68 @@ pub struct ServeSettings {
     pub ubatch: Option<u64>,
     /// llama.cpp's layers on the GPU.
     pub gpu_layers: Option<u64>,
-    /// Attention implementation (transformers).
-    pub attention: AttentionImpl,
+    /// Attention implementation (transformers; llama.cpp: flash or eager); `null`: the engine's choice.
+    pub attention: Option<AttentionImpl>,
     /// Positions that get logits (transformers).
     pub logits: LogitsKept,
     /// Cache class (transformers).
     pub cache: CacheImpl,
     /// A mask with at least one padded position (transformers).
     pub padding_mask: bool,
+    /// vLLM's `--cpu-offload-gb`, in bytes: weights kept on the host.
+    pub cpu_offload_bytes: Option<u64>,
+    /// vLLM V0's CPU swap space for each device.
+    pub swap_space_bytes: Option<u64>,
+    /// KV pool of vLLM as given, in place of the profile's.
+    pub kv_cache_memory_bytes: Option<u64>,
+    /// Number of KV blocks as given, in place of what fits.
+    pub num_gpu_blocks_override: Option<u64>,
+    /// Largest batch for which CUDA graphs are captured.
+    pub max_cudagraph_capture_size: Option<u64>,
+    /// LoRA adapters on the device at once; none: LoRA is off.
+    pub max_loras: Option<u64>,
+    /// Largest rank of a LoRA adapter.
+    pub max_lora_rank: Option<u64>,
+    /// vLLM's sleep mode: 1 moves weights to the host, 2 drops them.
+    pub sleep_level: Option<u64>,
+    /// Images allowed in one prompt.
+    pub images_per_prompt: Option<u64>,
+    /// Log probabilities asked for each token.
+    pub max_logprobs: Option<u64>,
+    /// Log probabilities of prompt tokens are asked for.
+    pub prompt_logprobs: bool,
+    /// Share of free memory for the KV pool (TensorRT-LLM, LMDeploy).
+    pub free_gpu_memory_fraction: Option<f64>,
+    /// Upper limit on tokens in the KV pool (SGLang, TensorRT-LLM, TGI).
+    pub max_total_tokens: Option<u64>,
+    /// SGLang: tokens of the sliding-window pool to tokens of the full pool.
+    pub swa_full_tokens_ratio: Option<f64>,
+    /// SGLang: bytes of the recurrent-state pool to bytes of the KV pool.
+    pub mamba_full_memory_ratio: Option<f64>,
+    /// SGLang: attention is data parallel, the rest tensor parallel.
+    pub dp_attention: bool,
+    /// llama.cpp: type of the V cache; `null`: as the K cache.
+    pub kv_cache_dtype_v: Option<String>,
+    /// llama.cpp: sliding-window layers keep the whole context.
+    pub swa_full: bool,
+    /// llama.cpp: one KV buffer shared by all sequences; `null`: the build's choice.
+    pub kv_unified: Option<bool>,
+    /// llama.cpp: shares of the devices, e.g. `3,1`.
+    pub tensor_split: Option<String>,
+    /// llama.cpp: how layers are spread over devices.
+    pub split_mode: Option<String>,
+    /// llama.cpp: weights are read, not mapped.
+    pub no_mmap: bool,
+    /// llama.cpp: the KV cache stays on the host.
+    pub no_kv_offload: bool,
+    /// llama.cpp: layers whose experts stay on the host.
+    pub n_cpu_moe: Option<u64>,
+    /// Beams of each sequence (transformers).
+    pub num_beams: Option<u64>,
+    /// Answers of each prompt (transformers).
+    pub num_return_sequences: Option<u64>,
+    /// How transformers spreads layers over devices; `null`: evenly in order.
+    pub device_map: Option<String>,
     /// B: sequences alive at once.
     pub sequences: u64,
     /// Prompt tokens of each.
@@ -106,10 +160,37 @@ impl Default for ServeSettings {
             prefix_caching: true,
             ubatch: None,
             gpu_layers: None,
-            attention: AttentionImpl::Flash,
+            attention: None,
             logits: LogitsKept::Last,
             cache: CacheImpl::Dynamic,
             padding_mask: false,
+            cpu_offload_bytes: None,
+            swap_space_bytes: None,
+            kv_cache_memory_bytes: None,
+            num_gpu_blocks_override: None,
+            max_cudagraph_capture_size: None,
+            max_loras: None,
+            max_lora_rank: None,
+            sleep_level: None,
+            images_per_prompt: None,
+            max_logprobs: None,
+            prompt_logprobs: false,
+            free_gpu_memory_fraction: None,
+            max_total_tokens: None,
+            swa_full_tokens_ratio: None,
+            mamba_full_memory_ratio: None,
+            dp_attention: false,
+            kv_cache_dtype_v: None,
+            swa_full: false,
+            kv_unified: None,
+            tensor_split: None,
+            split_mode: None,
+            no_mmap: false,
+            no_kv_offload: false,
+            n_cpu_moe: None,
+            num_beams: None,
+            num_return_sequences: None,
+            device_map: None,
             sequences: 1,
             prompt_tokens: 1024,
             new_tokens: 256,

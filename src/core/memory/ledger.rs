@@ -288,6 +288,29 @@ pub struct Ledger {
     pub refusal: Option<Message>,
     /// What the person should know: assumptions, replaced terms, waste.
     pub warnings: Vec<Message>,
+    /// Every rank, where there is more than one; the terms are those of the fullest.
+    pub ranks: Vec<RankShare>,
+    /// What the process keeps in host memory, where that is part of the accounting; in no phase's peak.
+    pub host: Vec<Term>,
+}
+
+/// What one rank holds, or several that hold the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RankShare {
+    /// Number of the first.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+    /// Pipeline stage, or the device where layers are spread without a pipeline.
+    pub stage: u64,
+    /// Weights on each.
+    pub weights_bytes: u64,
+    /// KV pool or cache (and recurrent state) on each.
+    pub kv_bytes: u64,
+    /// Peak on each.
+    pub peak_bytes: u64,
+    /// The terms shown are its own.
+    pub fullest: bool,
 }
 
 impl Ledger {

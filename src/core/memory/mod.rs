@@ -9,7 +9,7 @@ pub mod recurrent;
 pub mod weights;
 
 pub use ledger::{
-    DeviceBudget, KvSummary, Ledger, Part, Phase, PhaseId, Provenance, Range, Residency, Symbol, Term,
-    TermId, Verdict, Working, at_peak, highest, sum,
+    DeviceBudget, KvSummary, Ledger, Part, Phase, PhaseId, Provenance, Range, RankShare, Residency, Symbol,
+    Term, TermId, Verdict, Working, at_peak, highest, sum,
 };
 pub use parallel::{Measured, Parallel, WeightsSpec};

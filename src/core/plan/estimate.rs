@@ -1,7 +1,7 @@
 //! The whole answer for one job: ledger plus limits, in the shape of the documented JSON result.
 
 use crate::engines::{Engine, Inputs, ServeSettings, engine};
-use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, Range, Term, TermId, Verdict};
+use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, Range, RankShare, Term, TermId, Verdict};
 use crate::units::{Message, Problem};
 use serde::Serialize;
 
@@ -35,6 +35,12 @@ pub struct Estimate {
     pub refusal: Option<Message>,
     /// Assumptions, replaced terms, waste.
     pub warnings: Vec<Message>,
+    /// Every rank, where there is more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankShare>,
+    /// What the process keeps in host memory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<Term>,
 }
 
 /// What fits at most, everything else as given.
@@ -57,7 +63,7 @@ pub struct Limits {
 /// Errors: what the engine does not accept, with the field.
 pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
     let engine = engine(&inputs.serve.engine)?;
-    let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings } =
+    let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings, ranks, host } =
         engine.ledger(inputs)?;
     let Range { low, high } = peak;
     // What the config left open concerns every figure below.
@@ -76,6 +82,8 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
         verdict,
         refusal,
         warnings,
+        ranks,
+        host,
     })
 }
 
@@ -97,6 +105,36 @@ fn unused(inputs: &Inputs<'_>, engine: &dyn Engine) -> Option<Message> {
         ("logits", given.logits != default.logits),
         ("cache", given.cache != default.cache),
         ("padding_mask", given.padding_mask != default.padding_mask),
+        ("cpu_offload_bytes", given.cpu_offload_bytes != default.cpu_offload_bytes),
+        ("swap_space_bytes", given.swap_space_bytes != default.swap_space_bytes),
+        ("kv_cache_memory_bytes", given.kv_cache_memory_bytes != default.kv_cache_memory_bytes),
+        ("num_gpu_blocks_override", given.num_gpu_blocks_override != default.num_gpu_blocks_override),
+        (
+            "max_cudagraph_capture_size",
+            given.max_cudagraph_capture_size != default.max_cudagraph_capture_size,
+        ),
+        ("max_loras", given.max_loras != default.max_loras),
+        ("max_lora_rank", given.max_lora_rank != default.max_lora_rank),
+        ("sleep_level", given.sleep_level != default.sleep_level),
+        ("images_per_prompt", given.images_per_prompt != default.images_per_prompt),
+        ("max_logprobs", given.max_logprobs != default.max_logprobs),
+        ("prompt_logprobs", given.prompt_logprobs != default.prompt_logprobs),
+        ("free_gpu_memory_fraction", given.free_gpu_memory_fraction != default.free_gpu_memory_fraction),
+        ("max_total_tokens", given.max_total_tokens != default.max_total_tokens),
+        ("swa_full_tokens_ratio", given.swa_full_tokens_ratio != default.swa_full_tokens_ratio),
+        ("mamba_full_memory_ratio", given.mamba_full_memory_ratio != default.mamba_full_memory_ratio),
+        ("dp_attention", given.dp_attention != default.dp_attention),
+        ("kv_cache_dtype_v", given.kv_cache_dtype_v != default.kv_cache_dtype_v),
+        ("swa_full", given.swa_full != default.swa_full),
+        ("kv_unified", given.kv_unified != default.kv_unified),
+        ("tensor_split", given.tensor_split != default.tensor_split),
+        ("split_mode", given.split_mode != default.split_mode),
+        ("no_mmap", given.no_mmap != default.no_mmap),
+        ("no_kv_offload", given.no_kv_offload != default.no_kv_offload),
+        ("n_cpu_moe", given.n_cpu_moe != default.n_cpu_moe),
+        ("num_beams", given.num_beams != default.num_beams),
+        ("num_return_sequences", given.num_return_sequences != default.num_return_sequences),
+        ("device_map", given.device_map != default.device_map),
     ];
     let takes = |field: &str| engine.options().iter().any(|o| o.field == field);
     let names: Vec<_> = changed.iter().filter(|(f, set)| *set && !takes(f)).map(|(f, _)| *f).collect();

@@ -7,6 +7,8 @@ pub enum Kind {
     Whole(u64, u64),
     /// A number above 0, up to and including 1.
     Share,
+    /// A number above 0, up to and including 100.
+    Ratio,
     /// `true` or `false`.
     Flag,
     /// Text; what it may be is checked where it is looked up.
@@ -43,6 +45,7 @@ impl Kind {
                 format!("{} … {}", crate::units::count(low), crate::units::count(high))
             }
             Kind::Share => "0 < x ≤ 1".to_owned(),
+            Kind::Ratio => "0 < x ≤ 100".to_owned(),
             Kind::Flag => "true, false".to_owned(),
             Kind::Text => "\"…\"".to_owned(),
             Kind::Choice(all) => all.join(", "),
@@ -61,6 +64,10 @@ pub(crate) const TOKENS: Kind = Kind::Whole(1, 1 << 32);
 pub(crate) const NEW_TOKENS: Kind = Kind::Whole(0, 1 << 32);
 /// Sequences at once: 2^24. The largest engine default is 1,024.
 pub(crate) const SEQUENCES: Kind = Kind::Whole(1, 1 << 24);
+/// As [`SEQUENCES`], where none is an answer.
+pub(crate) const SEQUENCES0: Kind = Kind::Whole(0, 1 << 24);
+/// vLLM's sleep levels; 0 is awake.
+pub(crate) const SLEEP: Kind = Kind::Whole(0, 2);
 /// Tokens of a KV block: 2^16. Engines use 1 to 256, hybrid models a few thousand.
 pub(crate) const BLOCK: Kind = Kind::Whole(1, 1 << 16);
 /// Speculative tokens per step.
@@ -113,6 +120,33 @@ const SERVE: &[Field] = &[
     f("logits", Kind::Choice(&["last", "all"])),
     f("cache", Kind::Choice(&["dynamic", "static", "sliding", "none"])),
     f("padding_mask", Kind::Flag),
+    f("cpu_offload_bytes", BYTES),
+    f("swap_space_bytes", BYTES),
+    f("kv_cache_memory_bytes", BYTES),
+    f("num_gpu_blocks_override", TOKENS),
+    f("max_cudagraph_capture_size", SEQUENCES0),
+    f("max_loras", SEQUENCES0),
+    f("max_lora_rank", SEQUENCES),
+    f("sleep_level", SLEEP),
+    f("images_per_prompt", SEQUENCES0),
+    f("max_logprobs", SEQUENCES0),
+    f("prompt_logprobs", Kind::Flag),
+    f("free_gpu_memory_fraction", Kind::Share),
+    f("max_total_tokens", TOKENS),
+    f("swa_full_tokens_ratio", Kind::Share),
+    f("mamba_full_memory_ratio", Kind::Ratio),
+    f("dp_attention", Kind::Flag),
+    f("kv_cache_dtype_v", Kind::Text),
+    f("swa_full", Kind::Flag),
+    f("kv_unified", Kind::Flag),
+    f("tensor_split", Kind::Text),
+    f("split_mode", Kind::Choice(&["layer", "row", "none"])),
+    f("no_mmap", Kind::Flag),
+    f("no_kv_offload", Kind::Flag),
+    f("n_cpu_moe", LAYERS),
+    f("num_beams", SEQUENCES),
+    f("num_return_sequences", SEQUENCES),
+    f("device_map", Kind::Choice(&["auto", "balanced", "balanced_low_0", "sequential"])),
     f("sequences", SEQUENCES),
     f("prompt_tokens", TOKENS),
     f("new_tokens", NEW_TOKENS),
@@ -132,6 +166,7 @@ const MEASURED: &[Field] = &[
 pub const SCENARIO: &[Field] = &[
     f("schema", Kind::Whole(1, super::SCHEMA as u64)),
     f("model", Kind::Object(MODEL)),
+    f("draft_model", Kind::Object(MODEL)),
     f("device", Kind::Object(DEVICE)),
     f("parallel", Kind::Object(PARALLEL)),
     f("weights", Kind::Object(WEIGHTS)),

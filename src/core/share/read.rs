@@ -138,7 +138,7 @@ fn check_value(path: &str, value: &mut Value, kind: Kind) -> Result<(), Problem>
         (Kind::Object(fields), Value::Object(map)) => return check_object(path, map, fields),
         (Kind::Train, _) => return Err(Problem::new(path, Message::new("scenario.train"))),
         (Kind::Whole(..), Value::Number(number)) => number.is_u64(),
-        (Kind::Share, Value::Number(number)) => number.as_f64().is_some_and(f64::is_finite),
+        (Kind::Share | Kind::Ratio, Value::Number(number)) => number.as_f64().is_some_and(f64::is_finite),
         (Kind::Text, Value::String(text)) => return check_text(path, text),
         (Kind::Choice(all), Value::String(text)) => all.contains(&text.as_str()),
         _ => false,

@@ -25,7 +25,8 @@ impl Scenario {
         let device = device(&self.device)?;
         check_parallel(&self.parallel, device.count)?;
         Ok(Resolved {
-            model: model(&self.model)?,
+            model: model("model", &self.model)?,
+            draft: self.draft_model.as_ref().map(|given| model("draft_model", given)).transpose()?,
             device,
             parallel: self.parallel,
             weights: self.weights.clone(),
@@ -55,6 +56,20 @@ fn check_serve(serve: &ServeSettings) -> Result<(), Problem> {
         ("num_speculative_tokens", Some(serve.num_speculative_tokens), fields::SPECULATIVE),
         ("ubatch", serve.ubatch, fields::SEQUENCES),
         ("gpu_layers", serve.gpu_layers, fields::LAYERS),
+        ("cpu_offload_bytes", serve.cpu_offload_bytes, fields::BYTES),
+        ("swap_space_bytes", serve.swap_space_bytes, fields::BYTES),
+        ("kv_cache_memory_bytes", serve.kv_cache_memory_bytes, fields::BYTES),
+        ("num_gpu_blocks_override", serve.num_gpu_blocks_override, fields::TOKENS),
+        ("max_cudagraph_capture_size", serve.max_cudagraph_capture_size, fields::SEQUENCES0),
+        ("max_loras", serve.max_loras, fields::SEQUENCES0),
+        ("max_lora_rank", serve.max_lora_rank, fields::SEQUENCES),
+        ("sleep_level", serve.sleep_level, fields::SLEEP),
+        ("images_per_prompt", serve.images_per_prompt, fields::SEQUENCES0),
+        ("max_logprobs", serve.max_logprobs, fields::SEQUENCES0),
+        ("max_total_tokens", serve.max_total_tokens, fields::TOKENS),
+        ("n_cpu_moe", serve.n_cpu_moe, fields::LAYERS),
+        ("num_beams", serve.num_beams, fields::SEQUENCES),
+        ("num_return_sequences", serve.num_return_sequences, fields::SEQUENCES),
         ("sequences", Some(serve.sequences), fields::SEQUENCES),
         ("prompt_tokens", Some(serve.prompt_tokens), fields::TOKENS),
         ("new_tokens", Some(serve.new_tokens), fields::NEW_TOKENS),
@@ -66,12 +81,26 @@ fn check_serve(serve: &ServeSettings) -> Result<(), Problem> {
     for (name, given) in [
         ("gpu_memory_utilization", serve.gpu_memory_utilization),
         ("mem_fraction_static", serve.mem_fraction_static),
+        ("free_gpu_memory_fraction", serve.free_gpu_memory_fraction),
+        ("swa_full_tokens_ratio", serve.swa_full_tokens_ratio),
     ] {
         // Written so that NaN is refused.
         if let Some(given) = given
             && !(given > 0.0 && given <= 1.0)
         {
             return Err(Problem::not_accepted(&at(name), given, Kind::Share.accepted()));
+        }
+    }
+    if let Some(given) = serve.mamba_full_memory_ratio
+        && !(given > 0.0 && given <= 100.0)
+    {
+        return Err(Problem::not_accepted(&at("mamba_full_memory_ratio"), given, Kind::Ratio.accepted()));
+    }
+    for (name, given) in [("split_mode", &serve.split_mode), ("device_map", &serve.device_map)] {
+        if let (Some(given), Some(Kind::Choice(all))) = (given, fields::field(&at(name)))
+            && !all.contains(&given.as_str())
+        {
+            return Err(Problem::not_accepted(&at(name), cut(given), all.join(", ")));
         }
     }
     Ok(())
@@ -117,15 +146,15 @@ fn check_parallel(parallel: &Parallel, count: u64) -> Result<(), Problem> {
     Ok(())
 }
 
-fn model(given: &ModelRef) -> Result<Model, Problem> {
+fn model(path: &str, given: &ModelRef) -> Result<Model, Problem> {
     let none = Map::new();
     let overrides = given.overrides.as_ref().unwrap_or(&none);
     match (&given.preset, &given.config) {
-        (Some(_), Some(_)) => Err(Problem::new("model", Message::new("scenario.two_models"))),
-        (None, None) => Err(Problem::new("model", Message::new("scenario.no_model"))),
+        (Some(_), Some(_)) => Err(Problem::new(path, Message::new("scenario.two_models"))),
+        (None, None) => Err(Problem::new(path, Message::new("scenario.no_model"))),
         (Some(id), None) => match preset(id) {
             Some(preset) => preset.model_with(overrides),
-            None => Err(not_known("model.preset", id, PRESETS.iter().map(|p| p.id), "models")),
+            None => Err(not_known(&format!("{path}.preset"), id, PRESETS.iter().map(|p| p.id), "models")),
         },
         (None, Some(config)) => Model::from_config_with("config.json", config, overrides),
     }

@@ -16,6 +16,9 @@ pub struct Scenario {
     pub schema: u32,
     /// Which model.
     pub model: ModelRef,
+    /// The draft model of speculative decoding, or the assistant of assisted generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft_model: Option<ModelRef>,
     /// Which device.
     pub device: DeviceRef,
     /// Parallelism.
@@ -82,6 +85,8 @@ pub enum Job {
 pub struct Resolved {
     /// The model.
     pub model: Model,
+    /// The draft model.
+    pub draft: Option<Model>,
     /// The device.
     pub device: Device,
     /// Parallelism.
@@ -104,6 +109,7 @@ impl Resolved {
             weights: &self.weights,
             serve: &self.serve,
             measured: self.measured,
+            draft: self.draft.as_ref(),
         }
     }
 }

@@ -14,6 +14,7 @@ impl Scenario {
         Scenario {
             schema: SCHEMA,
             model,
+            draft_model: None,
             device,
             parallel: Parallel::default(),
             weights: WeightsSpec::default(),
@@ -31,13 +32,13 @@ impl Scenario {
         if let (Value::Object(map), Value::Object(default)) = (&mut value, &default) {
             for (name, inner) in map.iter_mut() {
                 match (name.as_str(), inner) {
-                    ("model", Value::Object(model)) => model.values_mut().for_each(sort),
+                    ("model" | "draft_model", Value::Object(model)) => model.values_mut().for_each(sort),
                     ("schema", _) => {}
                     (_, inner) => strip(inner, default.get(name)),
                 }
             }
             map.retain(|name, inner| {
-                matches!(name.as_str(), "schema" | "model" | "device")
+                matches!(name.as_str(), "schema" | "model" | "draft_model" | "device")
                     || inner.as_object().is_none_or(|inner| !inner.is_empty())
             });
         }

@@ -193,7 +193,7 @@ impl Class {
 impl Class {
     /// The kernel that really runs: some classes have no sdpa.
     pub(super) fn attention(&self, serve: &ServeSettings) -> AttentionImpl {
-        match serve.attention {
+        match serve.attention.unwrap_or_default() {
             AttentionImpl::Sdpa if self.without_sdpa => AttentionImpl::Eager,
             other => other,
         }

@@ -44,7 +44,7 @@ impl<'a> Job<'a> {
         }
         let mut warnings = Vec::new();
         let class = Class::of(model);
-        if class.attention(serve) != serve.attention {
+        if class.attention(serve) != serve.attention.unwrap_or_default() {
             warnings.push(Message::new("transformers.no_sdpa").with("model_type", model.model_type.as_str()));
         }
         if parallel.tensor > 1 {

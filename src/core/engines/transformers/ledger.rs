@@ -152,6 +152,8 @@ pub(super) fn ledger(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Prob
         verdict,
         refusal: None,
         warnings,
+        ranks: Vec::new(),
+        host: Vec::new(),
     })
 }
 

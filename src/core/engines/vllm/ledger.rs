@@ -64,7 +64,19 @@ pub(super) fn answer(
     };
     let device = DeviceBudget { total_bytes: costs.total, budget_bytes: costs.requested };
     let kv = Some(summary(costs, available));
-    Ok(Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings })
+    Ok(Ledger {
+        terms,
+        phases,
+        device,
+        kv,
+        peak,
+        peak_bytes,
+        verdict,
+        refusal,
+        warnings,
+        ranks: Vec::new(),
+        host: Vec::new(),
+    })
 }
 
 /// What lies outside the budget in this version, where it lifts the peak above it.
