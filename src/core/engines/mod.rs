@@ -1,5 +1,6 @@
 //! Layer 3: engines. One file each: what it allocates beforehand, rounds and reserves, by version.
 
+mod pooled;
 mod settings;
 pub mod transformers;
 mod vllm;

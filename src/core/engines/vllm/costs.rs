@@ -30,12 +30,6 @@ pub(super) struct Costs {
     pub(super) pool: Option<u64>,
 }
 
-impl From<Observed> for Span {
-    fn from(o: Observed) -> Span {
-        Span { point: o.point, low: o.low, high: o.high }
-    }
-}
-
 impl Costs {
     /// Costs of a job, and the row of the weights.
     ///

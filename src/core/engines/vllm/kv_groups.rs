@@ -2,6 +2,7 @@
 
 use super::settings::Settings;
 use crate::engines::Inputs;
+use crate::engines::pooled::stages;
 use crate::memory::kv_cache::{bytes_per_token, heads_per_rank};
 use crate::memory::recurrent::{StateLayout, state_bytes};
 use crate::model::{AttentionKind, DType, Model, RecurrentState};
@@ -116,16 +117,6 @@ impl Layout {
 
 fn mixes(demands: &[(usize, Demand)]) -> bool {
     demands.iter().any(|(_, d)| d.need != demands[0].1.need)
-}
-
-/// The pipeline stage of each layer: the remainder goes to the stages before the last (`get_pp_indices`).
-fn stages(layers: usize, pipeline: usize) -> Vec<usize> {
-    let (base, rest) = (layers / pipeline, layers % pipeline);
-    let size = |stage: usize| {
-        let from_back = pipeline - stage;
-        base + usize::from(from_back >= 2 && from_back < rest + 2)
-    };
-    (0..pipeline.min(layers.max(1))).flat_map(|stage| std::iter::repeat_n(stage, size(stage))).collect()
 }
 
 /// What every caching layer asks for, with the index of its layer; a layer with cross-attention asks twice.

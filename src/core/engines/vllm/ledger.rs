@@ -4,6 +4,7 @@ use super::costs::Costs;
 use super::kv_groups::Need;
 use super::refusal::{refusal, refuses_at_worst};
 use super::rows;
+use crate::engines::pooled::{SERVING, phase};
 use crate::engines::{Detail, Inputs};
 use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, PhaseId, Range, Term, TermId, Verdict, sum};
 use crate::units::{Bytes, Message, Problem};
@@ -26,7 +27,7 @@ pub(super) fn answer(
     let len = costs.settings.max_len;
     let available = costs.available(len);
     let close = Closing::new(costs, len);
-    let mut terms = vec![Term { phases: rows::SERVING.to_vec(), ..weights }];
+    let mut terms = vec![Term { phases: SERVING.to_vec(), ..weights }];
     terms.extend(rows::pool(inputs, costs, available));
     terms.extend(rows::profile(inputs, costs, close.cap));
     terms.extend(rows::cuda_graphs(inputs, costs));
@@ -35,7 +36,7 @@ pub(super) fn answer(
         terms.push(rows::unexplained(costs, close.spare));
     }
     sum(&terms)?;
-    let phases: Vec<Phase> = rows::SERVING.iter().map(|id| phase(*id, &terms)).collect();
+    let phases: Vec<Phase> = SERVING.iter().map(|id| phase(*id, &terms)).collect();
     let peak_bytes = phases.iter().map(|p| p.peak_bytes).max().unwrap_or(0);
     let peak = peak_range(costs, peak_bytes, &terms, available > 0);
     let refusal = refusal(costs, len);
@@ -116,26 +117,6 @@ impl Closing {
             close.over = positive(-left);
         }
         close
-    }
-}
-
-fn phase(id: PhaseId, terms: &[Term]) -> Phase {
-    let alive = || terms.iter().filter(|t| t.phases.contains(&id));
-    let allocator = |t: &&Term| {
-        matches!(
-            t.id,
-            TermId::Weights
-                | TermId::KvCache
-                | TermId::RecurrentState
-                | TermId::Activations
-                | TermId::Sampling
-                | TermId::Encoder
-        )
-    };
-    Phase {
-        id,
-        peak_bytes: alive().map(|t| t.bytes).sum(),
-        allocated_bytes: alive().filter(allocator).map(|t| t.bytes).sum(),
     }
 }
 

@@ -4,35 +4,11 @@ use super::costs::{Costs, communication_of, world};
 use super::graphs;
 use super::profile::Span;
 use crate::engines::Inputs;
+use crate::engines::pooled::{RUNNING, SERVING, STARTED, measured, row};
 use crate::memory::context::{Observed, context_overhead, non_torch_growth};
 use crate::memory::{PhaseId, Provenance, Residency, Term, TermId, Working};
 
-/// Phases of serving.
-pub(super) const SERVING: &[PhaseId] =
-    &[PhaseId::Load, PhaseId::Warmup, PhaseId::Prefill, PhaseId::Decode, PhaseId::Sampling];
-/// Phases once the pool exists.
-const RUNNING: &[PhaseId] = &[PhaseId::Prefill, PhaseId::Decode, PhaseId::Sampling];
-const STARTED: &[PhaseId] = &[PhaseId::Warmup, PhaseId::Prefill, PhaseId::Decode, PhaseId::Sampling];
-
 const PROFILE_SOURCE: &str = "fitted on start-up logs: V0 0.6 to 0.8 (n=7), V1 0.11 on H100 (n=7), 0.12 to 0.21 (n=3); activation peaks within 4 %";
-
-fn row(id: TermId, span: Span, residency: Residency, phases: &[PhaseId], working: Working) -> Term {
-    Term {
-        id,
-        bytes: span.point,
-        low: span.low,
-        high: span.high,
-        residency,
-        phases: phases.to_vec(),
-        provenance: Provenance::RuleOfThumb,
-        source: "",
-        working: Working { result: span.point, ..working },
-    }
-}
-
-fn measured(term: Term, source: &'static str) -> Term {
-    Term { provenance: Provenance::Measured, source, ..term }
-}
 
 /// Context, growth outside the allocator, communication, neighbours.
 pub(super) fn around(inputs: &Inputs<'_>, costs: &Costs) -> Vec<Term> {

@@ -1,6 +1,8 @@
 //! Which rules a version of vLLM follows. Versions come from logs and are messy: `0.6.x (v0)`,
 //! `0.8.5.post1 (V0)`, `0.26.1rc1.dev156`, `0.10.2-0.11`, `>=0.21 (main)`.
 
+use crate::engines::pooled::release;
+
 /// The newest version whose rules are modelled.
 pub(super) const NEWEST: (u32, u32, u32) = (0, 29, 0);
 
@@ -107,30 +109,6 @@ fn tagged(text: &str, tag: &str) -> bool {
         let after = text[i + tag.len()..].chars().next();
         !after.is_some_and(|c| c.is_ascii_digit() || c == '.')
     })
-}
-
-/// The first `major.minor[.patch]` in the text; `x` as patch is the last of its minor.
-fn release(text: &str) -> Option<(u32, u32, u32)> {
-    let start = |i: usize| {
-        let rest = &text[i..];
-        let mut numbers = rest.split('.');
-        let major: u32 = numbers.next()?.parse().ok()?;
-        let minor = leading(numbers.next()?)?;
-        let patch = match numbers.next() {
-            Some(p) if p.starts_with('x') => 99,
-            Some(p) => leading(p).unwrap_or(0),
-            None => 0,
-        };
-        // A year (2026-08) or a date is no release.
-        (major < 10).then_some((major, minor, patch))
-    };
-    let boundary = |i: usize| i == 0 || !text.as_bytes()[i - 1].is_ascii_digit();
-    text.char_indices().filter(|(i, c)| c.is_ascii_digit() && boundary(*i)).find_map(|(i, _)| start(i))
-}
-
-fn leading(text: &str) -> Option<u32> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    text[..end].parse().ok()
 }
 
 #[cfg(test)]

@@ -1,0 +1,12 @@
+//! What engines share that reserve a pool for keys and values at start-up: figures with ranges, the rows of the
+//! ledger, the widest point of a forward pass, and the answer built from them.
+
+mod forward;
+mod release;
+mod rows;
+mod span;
+
+pub(super) use forward::{encoder_elements, product, stages, widest_layer};
+pub(super) use release::release;
+pub(super) use rows::{RUNNING, SERVING, STARTED, measured, phase, row};
+pub(super) use span::Span;
