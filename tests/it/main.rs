@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod accuracy;
+mod checkpoint;
+mod checkpoint_bytes;
 mod docs;
 mod hardware;
 mod kv_cache;

@@ -1,8 +1,10 @@
 //! Layer 1: what a model is. A Hugging Face `config.json` becomes tensors by name, shape and layer.
 
 mod arch;
+pub mod checkpoint;
 mod dtype;
 mod fields;
+pub(crate) mod ggml;
 mod json;
 mod merge;
 mod parse;

@@ -1,6 +1,7 @@
 //! Layer 4: every sentence, in English and Chinese. One row per key, so the key sets are equal by
 //! construction; `tests/it/text.rs` checks that no text is empty and that placeholders agree.
 
+mod checkpoint;
 mod engines;
 mod model;
 mod plan;
@@ -21,6 +22,7 @@ pub type Row = (&'static str, &'static str, &'static str);
 
 /// Every table of texts, one file per area.
 pub const TABLES: &[&[Row]] = &[
+    checkpoint::ROWS,
     engines::ROWS,
     model::ROWS,
     plan::ROWS,

@@ -1,7 +1,7 @@
 //! GGUF file types: names that people use and the storage type most tensors get.
 
-use super::types as t;
-use super::types::Type;
+use crate::model::ggml as t;
+use crate::model::ggml::Type;
 use crate::units::{Message, Problem};
 
 /// File types by name, with the type most matrices get (`llama_ftype_get_default_type` of llama.cpp).

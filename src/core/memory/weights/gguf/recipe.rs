@@ -4,8 +4,8 @@
 use super::super::split::{Shape, product};
 use super::super::stored::Stored;
 use super::files::file_type;
-use super::types as t;
-use super::types::Type;
+use crate::model::ggml as t;
+use crate::model::ggml::Type;
 use crate::model::{AttentionKind, Mlp, MlpKind, Model, TensorClass, TensorGroup};
 use crate::units::Problem;
 
