@@ -121,7 +121,7 @@ pub enum Header {
 /// let mut file = (json.len() as u64).to_le_bytes().to_vec();
 /// file.extend(json);
 /// let length = file.len() as u64 + 12;
-/// assert_eq!(read_header("w.safetensors", &file[..8], length), Ok(Header::Need(length - 12)));
+/// assert_eq!(read_header("w.safetensors", &file[..9], length), Ok(Header::Need(length - 12)));
 /// let Ok(Header::Whole(whole)) = read_header("w.safetensors", &file, length) else { panic!() };
 /// assert_eq!(whole.bytes(), Ok(12));
 /// ```
