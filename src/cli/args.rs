@@ -111,6 +111,9 @@ pub struct EstimateArgs {
     /// Show how each figure was computed (text)
     #[arg(long)]
     pub workings: bool,
+    /// Say what could be changed, the bytes each change frees and what it costs
+    #[arg(long)]
+    pub suggest: bool,
     /// Exit with 1 when the answer is "does not fit"
     #[arg(long)]
     pub check: bool,

@@ -1,11 +1,12 @@
 //! `oom-ledger estimate --batch`: one Scenario per line, one result per line.
 
 use crate::args::{EstimateArgs, Format};
+use crate::estimate::document_of;
 use crate::scenario::Overlay;
 use crate::{Failure, output};
 use oom_ledger_core::memory::Verdict;
 use oom_ledger_core::plan::estimate;
-use oom_ledger_core::share::{Scenario, error_json, result_json};
+use oom_ledger_core::share::{Scenario, error_json};
 use oom_ledger_core::text::Lang;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -47,12 +48,14 @@ pub fn run(args: &EstimateArgs, overlay: &Overlay) -> Result<u8, Failure> {
             overlay.apply(&mut doc);
             let resolved = Scenario::from_json(doc)?.resolve()?;
             parameters = Some(resolved.model.parameters);
-            estimate(&resolved.inputs())
+            let answer = estimate(&resolved.inputs())?;
+            let value = document_of(lang, args, &resolved, &answer);
+            Ok((answer.verdict, value))
         });
         let value = match ended {
-            Ok(answer) => {
-                short |= answer.verdict == Verdict::DoesNotFit;
-                result_json(lang, &answer)
+            Ok((verdict, value)) => {
+                short |= verdict == Verdict::DoesNotFit;
+                value
             }
             Err(mut problem) => {
                 bad = true;

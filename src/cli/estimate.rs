@@ -3,9 +3,12 @@
 use crate::args::{EstimateArgs, Format};
 use crate::scenario::{Overlay, read, refuse};
 use crate::{Failure, batch, output};
+use oom_ledger_core::engines::engine;
 use oom_ledger_core::memory::Verdict;
-use oom_ledger_core::plan::estimate;
-use oom_ledger_core::share::{Layout, Report, Scenario, error_json, markdown, plain, result_json};
+use oom_ledger_core::plan::{Estimate, estimate, suggest};
+use oom_ledger_core::share::{
+    Layout, Report, Resolved, Scenario, advice_json, error_json, markdown, plain, result_json,
+};
 use oom_ledger_core::text::Lang;
 use serde_json::{Value, json};
 
@@ -43,17 +46,22 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
             return Err(refused(problem));
         }
     };
+    let report = || {
+        let report = Report::new(&scenario, &resolved, &answer);
+        if args.suggest { report.with_suggestions(&resolved) } else { report }
+    };
+    let result = || document_of(lang, args, &resolved, &answer);
     let text = match args.format {
         Format::Json => {
-            let pretty = serde_json::to_string_pretty(&result_json(lang, &answer));
+            let pretty = serde_json::to_string_pretty(&result());
             pretty.unwrap_or_default() + "\n"
         }
-        Format::Jsonl => result_json(lang, &answer).to_string() + "\n",
-        Format::Markdown => markdown(lang, &scenario, &Report::new(&scenario, &resolved, &answer), None),
+        Format::Jsonl => result().to_string() + "\n",
+        Format::Markdown => markdown(lang, &scenario, &report(), None),
         Format::Text => {
             let columns = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
             let layout = Layout { width: columns.unwrap_or(WIDTH), workings: args.workings };
-            plain(lang, &Report::new(&scenario, &resolved, &answer), layout)
+            plain(lang, &report(), layout)
         }
     };
     let mut out = output::open(args.output.as_deref())?;
@@ -64,6 +72,17 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(code),
         other => other.map(|()| code).map_err(Failure::from),
     }
+}
+
+/// The result document, with suggestions where they were asked for.
+pub fn document_of(lang: Lang, args: &EstimateArgs, resolved: &Resolved, answer: &Estimate) -> Value {
+    let mut value = result_json(lang, answer);
+    if args.suggest
+        && let Ok(engine) = engine(&resolved.serve.engine)
+    {
+        value["suggestions"] = advice_json(lang, &suggest(engine, &resolved.inputs()));
+    }
+    value
 }
 
 /// The document before flags.

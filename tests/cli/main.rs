@@ -373,3 +373,37 @@ fn parameters_are_told_where_only_the_engine_is_not_modelled() {
         assert!(answer["error"]["message"].as_str().unwrap().contains("SGLang"), "{answer}");
     }
 }
+
+/// `--suggest` names every lever with bytes and cost, in each form of the answer.
+#[test]
+fn suggestions_in_every_format() {
+    let asked = |rest: &[&str]| {
+        let mut args = vec!["estimate", "--model", "llama-3.1-8b", "--gpu", "rtx-3090", "--suggest"];
+        args.extend_from_slice(rest);
+        run(&args)
+    };
+    let text = out(&asked(&[]));
+    assert!(text.contains("* --max-model-len →") && text.contains("still missing"), "{text}");
+    let json: Value = serde_json::from_str(&out(&asked(&["--format", "json"]))).unwrap();
+    let advice = &json["suggestions"];
+    assert!(advice["missing_bytes"].as_i64().unwrap() > 0);
+    let first = &advice["levers"][0];
+    assert_eq!(first["id"], "max_model_len");
+    assert_eq!(first["direction"], "lower");
+    // What it sets can be given back.
+    let length = first["set"]["job.serve.max_model_len"].to_string();
+    let fits = asked(&["--max-model-len", &length, "--check"]);
+    assert!(fits.status.success(), "{}", out(&fits));
+    assert!(out(&asked(&["--format", "markdown"])).contains("| `--max-model-len → "));
+    let plain: Value = serde_json::from_str(&out(&run(&[
+        "estimate",
+        "--model",
+        "llama-3.1-8b",
+        "--gpu",
+        "l4",
+        "--format",
+        "json",
+    ])))
+    .unwrap();
+    assert!(plain.get("suggestions").is_none());
+}

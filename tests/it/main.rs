@@ -10,6 +10,7 @@ mod docs;
 mod hardware;
 mod kv_cache;
 mod layers;
+mod levers;
 mod limits;
 mod model;
 mod model_input;

@@ -8,7 +8,7 @@ mod vllm;
 pub use settings::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};
 
 use crate::hardware::Device;
-use crate::memory::{Ledger, Measured, Parallel, WeightsSpec};
+use crate::memory::{Ledger, Measured, Parallel, Residency, WeightsSpec};
 use crate::model::Model;
 use crate::units::Problem;
 
@@ -95,6 +95,22 @@ pub trait Engine: Sync {
     /// Errors: as the ledger.
     fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
         self.ledger(inputs)
+    }
+    /// Bytes to spare at the tightest place, for the engine to start and to hold the asked load; negative where
+    /// they are missing. The places: device total, and the KV pool where there is one.
+    ///
+    /// Errors: as the ledger.
+    fn margin(&self, inputs: &Inputs<'_>) -> Result<i128, Problem> {
+        let ledger = self.figures(inputs)?;
+        let device = ledger.headroom();
+        let mut pool = ledger.terms.iter().filter(|t| t.residency == Residency::ReservedPool).peekable();
+        if pool.peek().is_none() {
+            return Ok(device);
+        }
+        let pool: i128 = pool.map(|t| i128::from(t.bytes)).sum();
+        let serve = inputs.serve;
+        let load = self.surface(inputs)?.at(serve.sequences, serve.prompt_tokens, serve.new_tokens);
+        Ok(device.min(pool - i128::from(load.kv_bytes)))
     }
     /// The surface for plots and searches.
     fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem>;

@@ -1,9 +1,11 @@
 //! Layer 4: the inverse questions. Largest context, batch and concurrency that fit; series for plots.
 
 mod estimate;
+pub mod levers;
 mod limits;
 mod projection;
 
 pub use estimate::{Estimate, Limits, estimate};
+pub use levers::{Suggestion, Suggestions, suggest};
 pub use limits::{largest, largest_throughout, limits};
 pub use projection::{Axis, Plane, Sample, Series, geometric, plane, series};

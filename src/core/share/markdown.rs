@@ -1,6 +1,7 @@
 //! The answer as Markdown, for an incident or a ticket.
 
-use super::{Report, Scenario};
+use super::plain::rank_name;
+use super::{Report, Scenario, advice_lines, advice_rows};
 use crate::memory::{Part, Provenance};
 use crate::text::{Lang, has, message, text};
 use crate::units::{Bytes, bytes_exact, bytes_human, count, percent};
@@ -61,6 +62,53 @@ pub fn markdown(lang: Lang, scenario: &Scenario, report: &Report, link: Option<&
     }
     for limit in &report.limits {
         line(&mut out, &format!("* {}", escape(&limit_line(lang, limit))));
+    }
+    if !report.ranks.is_empty() {
+        section(&mut out, &t("report.ranks"));
+        head(
+            &mut out,
+            &[&t("report.rank"), &t("report.stage"), &t("term.weights"), &t("report.kv"), &t("report.peak")],
+        );
+        for rank in &report.ranks {
+            let name = if rank.fullest { format!("**{}**", rank_name(rank)) } else { rank_name(rank) };
+            let [weights, kv, peak] =
+                [rank.weights_bytes, rank.kv_bytes, rank.peak_bytes].map(|b| bytes_human(Bytes(b)));
+            cells(&mut out, &[&name, &rank.stage.to_string(), &weights, &kv, &peak]);
+        }
+    }
+    if !report.host.is_empty() {
+        section(&mut out, &t("report.host"));
+        head(&mut out, &[&t("report.term"), &t("report.bytes"), &t("report.range")]);
+        for row in &report.host {
+            let name = t(&format!("term.{}", row.id.id()));
+            cells(
+                &mut out,
+                &[&name, &bytes_human(Bytes(row.bytes)), &row.range().unwrap_or_else(|| "=".to_owned())],
+            );
+        }
+    }
+    if let Some(suggestions) = &report.suggestions {
+        section(&mut out, &t("lever.title"));
+        for said in advice_lines(lang, suggestions) {
+            line(&mut out, &format!("{}\n", escape(&said)));
+        }
+        head(
+            &mut out,
+            &[&t("lever.option"), &t("lever.frees"), &t("lever.after"), &t("lever.what"), &t("lever.cost")],
+        );
+        for row in advice_rows(lang, suggestions) {
+            let setting = code(&row.setting.replace('|', "\\|"));
+            line(
+                &mut out,
+                &format!(
+                    "| {setting} | {} | {} | {} | {} |",
+                    row.frees,
+                    row.after,
+                    escape(&row.what),
+                    escape(&row.cost)
+                ),
+            );
+        }
     }
     if !report.warnings.is_empty() {
         section(&mut out, &t("report.notes"));

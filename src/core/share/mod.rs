@@ -1,5 +1,6 @@
 //! Layer 4: the Scenario document, its permalink and the Markdown report.
 
+mod advice;
 mod fields;
 mod lookup;
 mod markdown;
@@ -14,6 +15,7 @@ mod scenario;
 mod short;
 mod working;
 
+pub use advice::{AdviceRow, advice_json, advice_lines, advice_rows};
 pub use fields::{Field, Kind, SCENARIO, field, paths};
 pub use lookup::lookup;
 pub use markdown::markdown;

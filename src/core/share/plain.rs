@@ -1,7 +1,7 @@
 //! The answer as plain text, aligned for a terminal, without colour.
 
-use super::Report;
 use super::markdown::{limit_line, origin, part_line};
+use super::{Report, advice_lines, advice_rows};
 use crate::text::{Lang, message, text};
 use crate::units::{Bytes, bytes_human, percent};
 use std::fmt::Write as _;
@@ -48,11 +48,53 @@ pub fn plain(lang: Lang, report: &Report, layout: Layout) -> String {
     }
     out += "\n";
     out += &align(&table, [false, true, true, false]);
+    if !report.ranks.is_empty() {
+        let mut table = vec![[
+            t("report.rank"),
+            t("report.stage"),
+            t("term.weights"),
+            t("report.kv"),
+            t("report.peak"),
+            String::new(),
+        ]];
+        for rank in &report.ranks {
+            let fullest = if rank.fullest { t("report.fullest") } else { String::new() };
+            let [weights, kv, peak] =
+                [rank.weights_bytes, rank.kv_bytes, rank.peak_bytes].map(|b| bytes_human(Bytes(b)));
+            table.push([rank_name(rank), rank.stage.to_string(), weights, kv, peak, fullest]);
+        }
+        out += "\n";
+        out += &align(&table, [false, true, true, true, true, false]);
+    }
+    if !report.host.is_empty() {
+        let mut table = vec![[t("report.host"), t("report.bytes"), t("report.range")]];
+        for row in &report.host {
+            let name = t(&format!("term.{}", row.id.id()));
+            table.push([name, bytes_human(Bytes(row.bytes)), row.range().unwrap_or_else(|| "=".to_owned())]);
+        }
+        out += "\n";
+        out += &align(&table, [false, true, true]);
+    }
     out += "\n";
     let facts: Vec<_> = report.facts.iter().map(|(key, value)| [t(key), value.clone()]).collect();
     out += &align(&facts, [false, true]);
     for limit in &report.limits {
         out += &wrap(&limit_line(lang, limit), layout.width, "");
+    }
+    if let Some(suggestions) = &report.suggestions {
+        let title = if suggestions.missing_bytes > 0 { "lever.title" } else { "lever.title_tight" };
+        let _ = writeln!(out, "\n{}", t(title));
+        for line in advice_lines(lang, suggestions) {
+            out += &wrap(&line, layout.width, "  ");
+        }
+        for row in advice_rows(lang, suggestions) {
+            let _ = writeln!(out, "  {} {}", if row.enough { "*" } else { "-" }, row.setting);
+            out += &wrap(
+                &format!("{}: {} ({}). {}", row.what, row.frees, row.after, row.cost),
+                layout.width,
+                "      ",
+            );
+        }
     }
     if layout.workings {
         let _ = writeln!(out, "\n{}", t("report.workings"));
@@ -73,6 +115,14 @@ pub fn plain(lang: Lang, report: &Report, layout: Layout) -> String {
         }
     }
     out
+}
+
+/// The number of a rank, or of the first and last of several that hold the same.
+pub(super) fn rank_name(rank: &crate::memory::RankShare) -> String {
+    match rank.count {
+        0 | 1 => rank.first.to_string(),
+        n => format!("{}-{}", rank.first, rank.first.saturating_add(n - 1)),
+    }
 }
 
 /// Columns of a terminal that a character takes: two for Chinese and full-width forms.

@@ -2,9 +2,9 @@
 
 use super::{Job, Resolved, Scenario, WorkingLine};
 use crate::engines::engine;
-use crate::memory::{Part, PhaseId, Provenance, Residency, Term, TermId, Verdict, highest};
+use crate::memory::{Part, PhaseId, Provenance, RankShare, Residency, Term, TermId, Verdict, highest};
 use crate::model::preset;
-use crate::plan::{Estimate, estimate};
+use crate::plan::{Estimate, Suggestions, estimate, suggest};
 use crate::units::{Bytes, Message, Problem, bytes_human, bytes_signed, count};
 
 /// The answer to one Scenario, as rows.
@@ -26,6 +26,12 @@ pub struct Report {
     pub limits: Vec<LimitRow>,
     /// Assumptions, replaced terms, waste.
     pub warnings: Vec<Message>,
+    /// Every rank, where there is more than one.
+    pub ranks: Vec<RankShare>,
+    /// What the process keeps in host memory.
+    pub host: Vec<ReportRow>,
+    /// What could be changed, where that was asked.
+    pub suggestions: Option<Suggestions>,
 }
 
 /// One term.
@@ -151,7 +157,16 @@ impl Report {
             facts: facts(answer),
             limits: limits(answer),
             warnings: answer.warnings.clone(),
+            ranks: answer.ranks.clone(),
+            host: answer.host.iter().filter(|t| t.high > 0).map(|term| ReportRow::new(term, 0)).collect(),
+            suggestions: None,
         }
+    }
+
+    /// The same, with what could be changed.
+    pub fn with_suggestions(mut self, resolved: &Resolved) -> Report {
+        self.suggestions = engine(&resolved.serve.engine).ok().map(|e| suggest(e, &resolved.inputs()));
+        self
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod engines;
+mod levers;
 mod model;
 mod plan;
 mod problems;
@@ -24,6 +25,7 @@ pub type Row = (&'static str, &'static str, &'static str);
 pub const TABLES: &[&[Row]] = &[
     checkpoint::ROWS,
     engines::ROWS,
+    levers::ROWS,
     model::ROWS,
     plan::ROWS,
     problems::ROWS,

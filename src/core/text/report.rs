@@ -65,4 +65,10 @@ pub(super) const ROWS: &[Row] = &[
     ("report.limit_max_new_tokens", "most new tokens after this prompt", "该提示之后最多可生成的新 token 数"),
     ("report.limit_max_micro_batch", "largest micro-batch that fits", "放得下的最大 micro-batch"),
     ("report.limit_stopped", "{name}: {value} (stopped by {term})", "{name}：{value}（受限于{term}）"),
+    ("report.ranks", "Ranks", "各 rank"),
+    ("report.rank", "Rank", "Rank"),
+    ("report.stage", "Stage", "阶段"),
+    ("report.kv", "KV cache", "KV 缓存"),
+    ("report.fullest", "fullest: the ledger above is its own", "最满：上方账本即为它的"),
+    ("report.host", "Host memory", "主机内存"),
 ];

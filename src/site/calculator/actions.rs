@@ -5,6 +5,7 @@ use crate::browser;
 use crate::prefs::Prefs;
 use crate::words::{now, t};
 use leptos::prelude::*;
+use oom_ledger_core::memory::Verdict;
 use oom_ledger_core::share::markdown;
 use oom_ledger_core::text::message;
 
@@ -35,7 +36,12 @@ pub fn Actions() -> impl IntoView {
             <button type="button" data-testid="copy-markdown" on:click=move |_| {
                 if let (Some(good), Some(link)) = (shown.get(), link()) {
                     let link = link.ok();
-                    copy(markdown(prefs.lang.get_untracked(), &good.scenario, &good.report, link.as_deref()));
+                    // What could be changed belongs into an incident, where the answer is not a plain "fits".
+                    let mut report = good.report.clone();
+                    if report.verdict != Verdict::Fits {
+                        report = report.with_suggestions(&good.resolved);
+                    }
+                    copy(markdown(prefs.lang.get_untracked(), &good.scenario, &report, link.as_deref()));
                 }
             }>{t("site.copy_markdown")}</button>
             <button type="button" data-testid="copy-link" on:click=move |_| {

@@ -1,6 +1,7 @@
 //! The calculator: inputs on one side, the answer on the other.
 
 mod actions;
+mod advice;
 mod bar;
 mod charts;
 mod config;
@@ -11,6 +12,7 @@ mod field;
 mod inputs;
 mod ledger;
 mod model;
+mod ranks;
 mod summary;
 mod verdict;
 mod working;
@@ -66,7 +68,9 @@ fn Answers() -> impl IntoView {
                 <verdict::VerdictLine/>
                 <bar::Bar/>
                 <actions::Actions/>
+                <advice::Advice/>
                 <ledger::LedgerTable/>
+                <ranks::Ranks/>
                 <summary::Summary/>
                 <charts::Charts/>
             </div>

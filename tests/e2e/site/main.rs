@@ -1,6 +1,7 @@
 //! The site in a real browser: `make test` builds it first.
 
 mod access;
+mod advice;
 mod answer;
 mod bad_input;
 mod charts;

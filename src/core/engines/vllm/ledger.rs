@@ -80,6 +80,27 @@ pub(super) fn answer(
     })
 }
 
+/// Bytes to spare at the tightest of the places where vLLM stops: free memory at start, the pool for one longest
+/// request and for the asked load, the device total.
+///
+/// Errors: as [`Costs::new`].
+pub(super) fn margin(inputs: &Inputs<'_>) -> Result<i128, Problem> {
+    let (costs, weights) = Costs::new(inputs, Detail::Figures)?;
+    let (serve, len) = (inputs.serve, costs.settings.max_len);
+    let block = i128::from(costs.layout.block_bytes);
+    let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
+    let needed = costs.load_blocks(serve.sequences, tokens, len).max(costs.load_blocks(1, len, len)).max(1);
+    let needed = needed.max(super::refusal::state_blocks(&costs));
+    let pool = costs.available(len) - i128::from(needed) * block;
+    let ledger = answer(inputs, &costs, weights, Detail::Figures)?;
+    let mut margin = pool.min(ledger.headroom());
+    if costs.settings.version.checks_free_memory() && costs.pool.is_none() {
+        let taken = i128::from(costs.context.point) + i128::from(costs.others);
+        margin = margin.min(i128::from(costs.total) - taken - i128::from(costs.requested));
+    }
+    Ok(margin)
+}
+
 /// What lies outside the budget in this version, where it lifts the peak above it.
 fn above_budget(costs: &Costs, peak_bytes: u64) -> Message {
     let version = costs.settings.version;

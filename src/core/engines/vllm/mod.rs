@@ -57,6 +57,9 @@ impl Engine for Vllm {
     fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
         ledger::ledger(inputs, Detail::Figures)
     }
+    fn margin(&self, inputs: &Inputs<'_>) -> Result<i128, Problem> {
+        ledger::margin(inputs)
+    }
     fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
         surface::surface(inputs)
     }

@@ -37,12 +37,17 @@ fn verdict(costs: &Costs, len: u64, available: i128) -> Start {
     if costs.layout.blocks(len, costs.in_flight(len)) > blocks {
         return Start::TooLong;
     }
-    let s = &costs.settings;
-    let states = costs.layout.groups.iter().any(|g| matches!(g.need, Need::States(_)));
-    if states && s.version.checks_state_blocks() && !s.eager && s.max_seqs > blocks {
+    if state_blocks(costs) > blocks {
         return Start::States;
     }
     Start::Yes
+}
+
+/// Blocks that must be there for graphs to be captured: one state block for each sequence; 0 where none is asked for.
+pub(super) fn state_blocks(costs: &Costs) -> u64 {
+    let s = &costs.settings;
+    let states = costs.layout.groups.iter().any(|g| matches!(g.need, Need::States(_)));
+    if states && s.version.checks_state_blocks() && !s.eager { s.max_seqs } else { 0 }
 }
 
 /// Less free memory than the utilisation asks for.

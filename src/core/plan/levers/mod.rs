@@ -1,0 +1,354 @@
+//! What if: the levers of a job, the bytes each of them frees, and what it costs.
+//!
+//! Nothing here knows an engine: a lever moves one setting, the engine's own accounting tells the rest. A start-up
+//! refusal and a run-time OOM need opposite moves of one option; both are tried, and only what helps is said.
+
+mod table;
+
+pub use table::{Cost, LEVERS, Lever};
+
+use super::limits::largest;
+use crate::engines::{Engine, Inputs, ServeSettings};
+use crate::hardware::{Device, gpu};
+use crate::memory::{Measured, Parallel, Residency, Verdict, WeightsSpec};
+use crate::model::Quantization;
+use crate::units::{Bytes, bytes_human};
+use serde::Serialize;
+use serde_json::Value;
+use table::{Change, Context, Steps};
+
+/// Fields of the load; every engine takes them.
+const LOAD: &[&str] = &["sequences", "prompt_tokens", "new_tokens"];
+
+/// A job that owns what can be changed.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Device.
+    pub device: Device,
+    /// Parallelism.
+    pub parallel: Parallel,
+    /// Storage of weights.
+    pub weights: WeightsSpec,
+    /// Engine options.
+    pub serve: ServeSettings,
+    /// Figures that replace modelled terms.
+    pub measured: Measured,
+}
+
+/// Which way a setting moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Up.
+    Raise,
+    /// Down.
+    Lower,
+    /// Another choice.
+    Switch,
+}
+
+/// One change of one setting that frees bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suggestion {
+    /// The lever: `lever.<id>` is its text, `lever.<id>.cost` its cost in words.
+    pub id: &'static str,
+    /// The engine's own name of the option; the Scenario path where the engine has none.
+    pub option: &'static str,
+    /// The value before, for people; empty where it was left to the engine.
+    pub from: String,
+    /// The value after, for people.
+    pub to: String,
+    /// Fields of the Scenario to set, by path.
+    pub set: Vec<(&'static str, Value)>,
+    /// Which way.
+    pub direction: Direction,
+    /// What it costs.
+    pub cost: Cost,
+    /// Bytes that this alone gains at the tightest place (see [`Engine::margin`]).
+    pub frees_bytes: u64,
+    /// Bytes to spare there afterwards; negative: still missing.
+    pub margin_bytes: i64,
+    /// This alone suffices.
+    pub enough: bool,
+}
+
+/// Every lever that helps, those that suffice first, the cheapest of them at the top.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Suggestions {
+    /// Bytes missing at the tightest place now; negative: to spare.
+    pub missing_bytes: i64,
+    /// Levers, one value each: the mildest that suffices, or else the strongest.
+    pub levers: Vec<Suggestion>,
+    /// Where none of the cheap ones suffices alone: indices of `levers` that do together, as few as found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<usize>,
+}
+
+/// What can be changed so that the job fits, or fits with room to spare.
+///
+/// Bytes are the engine's own accounting before and after, nothing else. A measured figure that a change would
+/// make untrue is not used for it; a printed pool moves by what the modelled one moves.
+pub fn suggest(engine: &dyn Engine, inputs: &Inputs<'_>) -> Suggestions {
+    let job = Variant::of(inputs);
+    let Ok(margin) = engine.margin(inputs) else { return Suggestions::default() };
+    let modelled = job.modelled_pool(engine, inputs);
+    let trial = Trial { engine, inputs, job: &job, margin, modelled };
+    let mut levers: Vec<Suggestion> = LEVERS.iter().filter_map(|lever| trial.lever(lever)).collect();
+    levers.sort_by_key(|s| (!s.enough, s.cost, std::cmp::Reverse(s.frees_bytes)));
+    let together = trial.together(&levers);
+    Suggestions { missing_bytes: clamp(-margin), levers, together }
+}
+
+impl Variant {
+    fn of(inputs: &Inputs<'_>) -> Variant {
+        Variant {
+            device: inputs.device.clone(),
+            parallel: inputs.parallel,
+            weights: inputs.weights.clone(),
+            serve: inputs.serve.clone(),
+            measured: inputs.measured,
+        }
+    }
+
+    fn inputs<'a>(&'a self, of: &Inputs<'a>) -> Inputs<'a> {
+        Inputs {
+            device: &self.device,
+            parallel: self.parallel,
+            weights: &self.weights,
+            serve: &self.serve,
+            measured: self.measured,
+            ..*of
+        }
+    }
+
+    /// Bytes of the pool that the engine's rules give, where a printed one replaces them.
+    fn modelled_pool(&self, engine: &dyn Engine, of: &Inputs<'_>) -> Option<i128> {
+        self.measured.kv_available_bytes?;
+        let measured = Measured { kv_available_bytes: None, ..self.measured };
+        let ledger = engine.figures(&Inputs { measured, ..self.inputs(of) }).ok()?;
+        let pool = ledger.terms.iter().filter(|t| t.residency == Residency::ReservedPool);
+        Some(pool.map(|t| i128::from(t.bytes)).sum())
+    }
+
+    /// Sets the field at `path`; `None` where the value is not one of its.
+    fn set(&mut self, path: &str, value: &Value) -> Option<()> {
+        match path {
+            "device.other_processes_bytes" => self.device.other_processes_bytes = value.as_u64()?,
+            "device.count" => self.device.count = value.as_u64()?,
+            "device.preset" => {
+                let found = gpu(value.as_str()?)?;
+                (self.device.gpu, self.device.total_bytes) = (Some(found), found.total_bytes);
+                self.measured.non_torch_bytes = None;
+                self.measured.cuda_graph_bytes = None;
+            }
+            "parallel.tensor" => {
+                self.parallel.tensor = value.as_u64()?;
+                self.measured = Measured::default();
+            }
+            "weights.quantization" => {
+                self.weights.quantization = Some(Quantization::from_id(value.as_str()?)?);
+                self.measured.weights_bytes = None;
+            }
+            _ => {
+                let name = path.strip_prefix("job.serve.")?;
+                let mut document = serde_json::to_value(&self.serve).ok()?;
+                *document.get_mut(name)? = value.clone();
+                self.serve = serde_json::from_value(document).ok()?;
+                // What was measured with the old batch or graphs says nothing of the new.
+                match name {
+                    "max_num_batched_tokens" | "max_num_seqs" | "images_per_prompt" => {
+                        self.measured.activation_peak_bytes = None;
+                    }
+                    "enforce_eager" | "max_cudagraph_capture_size" => self.measured.cuda_graph_bytes = None,
+                    _ => {}
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The value at `path`, for people; empty where it was left out.
+    fn shown(&self, path: &str) -> String {
+        let value = match path {
+            "device.other_processes_bytes" => self.device.other_processes_bytes.into(),
+            "device.count" => self.device.count.into(),
+            "device.preset" => match self.device.gpu {
+                Some(gpu) => gpu.id.into(),
+                None => return bytes_human(Bytes(self.device.total_bytes)),
+            },
+            "parallel.tensor" => self.parallel.tensor.into(),
+            "weights.quantization" => match &self.weights.quantization {
+                Some(scheme) => scheme.id().into(),
+                None => self.weights.dtype.id().into(),
+            },
+            _ => {
+                let serve = serde_json::to_value(&self.serve).unwrap_or_default();
+                path.strip_prefix("job.serve.").and_then(|name| serve.get(name)).cloned().unwrap_or_default()
+            }
+        };
+        people(path, &value)
+    }
+}
+
+fn people(path: &str, value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Number(n) if path.ends_with("_bytes") => bytes_human(Bytes(n.as_u64().unwrap_or(0))),
+        other => other.to_string(),
+    }
+}
+
+/// A job on which levers are tried.
+struct Trial<'a> {
+    engine: &'a dyn Engine,
+    inputs: &'a Inputs<'a>,
+    job: &'a Variant,
+    margin: i128,
+    /// The pool as modelled, where a printed one replaces it.
+    modelled: Option<i128>,
+}
+
+/// What a set of changes comes to.
+struct Found {
+    set: Vec<Change>,
+    margin: i128,
+    enough: bool,
+}
+
+impl Trial<'_> {
+    fn lever(&self, lever: &Lever) -> Option<Suggestion> {
+        if let Some(name) = lever.field.strip_prefix("job.serve.")
+            && !LOAD.contains(&name)
+            && !self.engine.options().iter().any(|o| o.field == name)
+        {
+            return None;
+        }
+        let model = self.inputs.model;
+        let found = match (lever.steps)(&Context { job: self.job, model, engine: self.engine }) {
+            Steps::Each(all) => self.mildest(all),
+            Steps::Below { now, least, multiple } => self.below(lever.field, now, least, multiple),
+        }?;
+        let gain = found.margin - self.margin;
+        let value = found.set.first()?.1.clone();
+        let option =
+            self.engine.options().iter().find(|o| lever.field.strip_prefix("job.serve.") == Some(o.field));
+        (gain > 0).then(|| Suggestion {
+            id: lever.id,
+            option: option.map_or(lever.field, |o| o.flag),
+            from: self.job.shown(lever.field),
+            to: people(lever.field, &value),
+            direction: direction(lever.id, &self.job.shown(lever.field), &value),
+            cost: lever.cost,
+            frees_bytes: u64::try_from(gain).unwrap_or(u64::MAX),
+            margin_bytes: clamp(found.margin),
+            enough: found.enough,
+            set: found.set,
+        })
+    }
+
+    /// What `set` comes to; `None` where the engine does not take it.
+    fn ask(&self, set: Vec<Change>) -> Option<Found> {
+        let mut job = self.job.clone();
+        set.iter().try_for_each(|(path, value)| job.set(path, value))?;
+        // A printed pool holds for the run it was printed in; a change moves it by what it moves the modelled one.
+        if let (Some(printed), Some(before)) = (job.measured.kv_available_bytes, self.modelled) {
+            let moved = i128::from(printed) + job.modelled_pool(self.engine, self.inputs)? - before;
+            job.measured.kv_available_bytes = Some(u64::try_from(moved).unwrap_or(0));
+        }
+        let inputs = job.inputs(self.inputs);
+        let margin = self.engine.margin(&inputs).ok()?;
+        let verdict = self.engine.figures(&inputs).ok()?.verdict;
+        let short = self.margin < 0;
+        let enough =
+            if short { margin >= 0 && verdict != Verdict::DoesNotFit } else { verdict == Verdict::Fits };
+        Some(Found { set, margin, enough })
+    }
+
+    /// The first that suffices, or the one that gains most.
+    fn mildest(&self, all: Vec<Vec<Change>>) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        for found in all.into_iter().filter_map(|set| self.ask(set)) {
+            let (better, enough) = (best.as_ref().is_none_or(|b| found.margin > b.margin), found.enough);
+            if better || enough {
+                best = Some(found);
+            }
+            if enough {
+                break;
+            }
+        }
+        best
+    }
+
+    /// The largest multiple below `now` that suffices, or `least`.
+    fn below(&self, field: &'static str, now: u64, least: u64, multiple: u64) -> Option<Found> {
+        let ask = |n: u64| self.ask(vec![(field, n.into())]);
+        if now <= least {
+            return None;
+        }
+        let fits = |steps: u64| ask(steps.saturating_mul(multiple).max(least)).is_some_and(|f| f.enough);
+        let steps = largest((now - 1) / multiple, fits);
+        match steps {
+            0 => ask(least),
+            n => ask((n * multiple).max(least)),
+        }
+    }
+
+    /// Levers that suffice together where none below the cost of hardware does alone: cheapest first, then those
+    /// that are not needed are left out again.
+    fn together(&self, levers: &[Suggestion]) -> Vec<usize> {
+        let cheap = |s: &Suggestion| s.cost < Cost::Hardware;
+        if self.margin >= 0 || levers.iter().any(|s| s.enough && cheap(s)) {
+            return Vec::new();
+        }
+        let enough = |chosen: &[usize]| {
+            let set = chosen.iter().filter_map(|i| levers.get(*i)).flat_map(|s| s.set.clone()).collect();
+            self.ask(set).is_some_and(|found| found.enough)
+        };
+        let mut chosen: Vec<usize> = Vec::new();
+        for (index, lever) in levers.iter().enumerate().filter(|(_, s)| cheap(s)) {
+            // One value of a field at a time: a second lever of the same field would undo the first.
+            let taken = |i: &usize| {
+                levers.get(*i).is_some_and(|c| c.set.first().map(|s| s.0) == lever.set.first().map(|s| s.0))
+            };
+            if chosen.iter().any(taken) {
+                continue;
+            }
+            chosen.push(index);
+            if enough(&chosen) {
+                let mut at = 0;
+                while at < chosen.len() {
+                    let mut fewer = chosen.clone();
+                    fewer.remove(at);
+                    if enough(&fewer) {
+                        chosen = fewer;
+                    } else {
+                        at += 1;
+                    }
+                }
+                return chosen;
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// Which way: by the figures, or by the lever's own name where the value before was left to the engine.
+fn direction(id: &str, from: &str, to: &Value) -> Direction {
+    if id.ends_with("_up") {
+        return Direction::Raise;
+    }
+    if id.ends_with("_down") {
+        return Direction::Lower;
+    }
+    match (from.parse::<f64>(), to.as_f64()) {
+        (Ok(before), Some(after)) if after > before => Direction::Raise,
+        (Ok(_), Some(_)) => Direction::Lower,
+        (Err(_), Some(_)) if from.is_empty() => Direction::Lower,
+        _ => Direction::Switch,
+    }
+}
+
+fn clamp(n: i128) -> i64 {
+    i64::try_from(n).unwrap_or(if n < 0 { i64::MIN } else { i64::MAX })
+}

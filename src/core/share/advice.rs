@@ -1,0 +1,93 @@
+//! Suggestions as rows and as JSON: page, command line and Markdown show the same.
+
+use crate::plan::{Suggestion, Suggestions};
+use crate::text::{Lang, message, text};
+use crate::units::{Bytes, Message, bytes_human, bytes_signed};
+use serde_json::{Value, json};
+
+/// One suggestion in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdviceRow {
+    /// What is done.
+    pub what: String,
+    /// The option with the value before and after.
+    pub setting: String,
+    /// Bytes it frees.
+    pub frees: String,
+    /// What that comes to.
+    pub after: String,
+    /// What it costs.
+    pub cost: String,
+    /// It suffices alone.
+    pub enough: bool,
+}
+
+/// The rows, in the order of the suggestions.
+pub fn advice_rows(lang: Lang, suggestions: &Suggestions) -> Vec<AdviceRow> {
+    suggestions.levers.iter().map(|s| row(lang, s)).collect()
+}
+
+fn row(lang: Lang, s: &Suggestion) -> AdviceRow {
+    let t = |key: &str| text(lang, key).to_owned();
+    let missing = |bytes: i64| {
+        let bytes = bytes_human(Bytes(bytes.unsigned_abs()));
+        let id = if s.margin_bytes < 0 { "lever.not_enough" } else { "lever.spare" };
+        message(lang, &Message::new(id).with("bytes", bytes))
+    };
+    let after = missing(s.margin_bytes);
+    AdviceRow {
+        what: t(&format!("lever.{}", s.id)),
+        setting: setting(s),
+        frees: bytes_human(Bytes(s.frees_bytes)),
+        after: if s.enough { format!("{} · {after}", t("lever.enough")) } else { after },
+        cost: t(&format!("lever.{}.cost", s.id)),
+        enough: s.enough,
+    }
+}
+
+/// `--option before → after`.
+fn setting(s: &Suggestion) -> String {
+    if s.from.is_empty() {
+        format!("{} → {}", s.option, s.to)
+    } else {
+        format!("{} {} → {}", s.option, s.from, s.to)
+    }
+}
+
+/// What is missing, and what suffices together, as sentences.
+pub fn advice_lines(lang: Lang, suggestions: &Suggestions) -> Vec<String> {
+    let mut lines = Vec::new();
+    if suggestions.missing_bytes > 0 {
+        let bytes = bytes_signed(i128::from(suggestions.missing_bytes));
+        lines.push(message(lang, &Message::new("lever.missing").with("bytes", bytes)));
+    }
+    let named = |i: &usize| suggestions.levers.get(*i).map(setting);
+    let together: Vec<_> = suggestions.together.iter().filter_map(named).collect();
+    if !together.is_empty() {
+        lines.push(message(lang, &Message::new("lever.together").with("options", together.join(" + "))));
+    }
+    if suggestions.levers.is_empty() && suggestions.missing_bytes > 0 {
+        lines.push(text(lang, "lever.none").to_owned());
+    }
+    lines
+}
+
+/// The suggestions as JSON, with their sentences.
+pub fn advice_json(lang: Lang, suggestions: &Suggestions) -> Value {
+    let rows = advice_rows(lang, suggestions);
+    let levers: Vec<Value> = suggestions
+        .levers
+        .iter()
+        .zip(rows)
+        .map(|(s, row)| {
+            let mut value = serde_json::to_value(s).unwrap_or_default();
+            value["what"] = row.what.into();
+            value["cost_in_words"] = row.cost.into();
+            value["set"] = s.set.iter().map(|(path, to)| ((*path).to_owned(), to.clone())).collect();
+            value
+        })
+        .collect();
+    let together: Vec<_> =
+        suggestions.together.iter().filter_map(|i| suggestions.levers.get(*i)).map(|s| s.id).collect();
+    json!({"missing_bytes": suggestions.missing_bytes, "levers": levers, "together": together})
+}

@@ -1,0 +1,151 @@
+//! What-if: every suggestion is true of the job it proposes.
+
+use oom_ledger_core::engines::{ENGINES, engine};
+use oom_ledger_core::memory::Verdict;
+use oom_ledger_core::plan::levers::{Cost, Direction, LEVERS};
+use oom_ledger_core::plan::{Suggestions, suggest};
+use oom_ledger_core::share::{Job, Scenario, field, run};
+use oom_ledger_core::text::has;
+use serde_json::{Value, json};
+
+fn advice(document: &Value) -> Suggestions {
+    let resolved = Scenario::from_json(document.clone()).unwrap().resolve().unwrap();
+    suggest(engine(&resolved.serve.engine).unwrap(), &resolved.inputs())
+}
+
+/// The document with the changes of a suggestion in it.
+fn changed(document: &Value, set: &[(&'static str, Value)]) -> Scenario {
+    let mut document = document.clone();
+    for (path, value) in set {
+        let mut at = &mut document;
+        for name in path.split('.') {
+            at = &mut at[name];
+        }
+        *at = value.clone();
+    }
+    // A preset beside a typed size would keep the size.
+    if set.iter().any(|(path, _)| *path == "device.preset") {
+        document["device"].as_object_mut().unwrap().remove("total_bytes");
+    }
+    Scenario::from_json(document).unwrap()
+}
+
+/// Jobs that do not fit, each for another reason.
+fn overflows() -> Vec<Value> {
+    vec![
+        // The pool is too small for one request of the model's own length.
+        json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "rtx-3090"}}),
+        // Weights alone exceed the device.
+        json!({"model": {"preset": "llama-3.3-70b"}, "device": {"preset": "h100-80gb"},
+               "job": {"serve": {"max_model_len": 8192}}}),
+        // Starts, but the load waits.
+        json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "l4"},
+               "job": {"serve": {"max_model_len": 8192, "sequences": 64, "prompt_tokens": 4096}}}),
+        // A neighbour holds what the budget counts on.
+        json!({"model": {"preset": "qwen2.5-7b"},
+               "device": {"preset": "a100-40gb", "other_processes_bytes": 12_884_901_888_u64},
+               "job": {"serve": {"max_model_len": 4096}}}),
+        // Scores materialised.
+        json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "rtx-4090"},
+               "job": {"serve": {"engine": "transformers", "attention": "eager", "sequences": 2,
+                                 "prompt_tokens": 8192}}}),
+        // Logits of every position.
+        json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "rtx-4090"},
+               "job": {"serve": {"engine": "transformers", "attention": "sdpa", "logits": "all",
+                                 "sequences": 6, "prompt_tokens": 4096}}}),
+    ]
+}
+
+#[test]
+fn what_is_called_enough_is_enough() {
+    for document in overflows() {
+        let found = advice(&document);
+        assert!(found.missing_bytes > 0, "{document}");
+        assert!(found.levers.iter().any(|s| s.enough), "{document}");
+        for lever in &found.levers {
+            let verdict = run(&changed(&document, &lever.set)).unwrap().verdict;
+            assert_eq!(verdict != Verdict::DoesNotFit, lever.enough, "{document} {lever:?}");
+            assert_eq!(lever.enough, lever.margin_bytes >= 0, "{document} {lever:?}");
+            assert!(lever.frees_bytes > 0);
+            let left = lever.margin_bytes + found.missing_bytes;
+            assert_eq!(u64::try_from(left), Ok(lever.frees_bytes), "{lever:?}");
+        }
+        let order: Vec<_> = found.levers.iter().map(|s| (!s.enough, s.cost)).collect();
+        assert!(order.is_sorted(), "{order:?}");
+        if !found.together.is_empty() {
+            let set: Vec<_> = found.together.iter().flat_map(|i| found.levers[*i].set.clone()).collect();
+            assert_ne!(run(&changed(&document, &set)).unwrap().verdict, Verdict::DoesNotFit, "{document}");
+            assert!(found.levers.iter().all(|s| !s.enough || s.cost == Cost::Hardware), "{document}");
+        }
+    }
+}
+
+#[test]
+fn a_numeric_lever_goes_no_further_than_needed() {
+    let document = json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "l4"},
+        "job": {"serve": {"max_model_len": 8192, "sequences": 64, "prompt_tokens": 4096}}});
+    let found = advice(&document);
+    let lever = found.levers.iter().find(|s| s.id == "sequences").unwrap();
+    let fits = lever.set[0].1.as_u64().unwrap();
+    assert!(lever.enough && lever.direction == Direction::Lower);
+    let one_more = changed(&document, &[("job.serve.sequences", json!(fits + 1))]);
+    assert_eq!(run(&one_more).unwrap().verdict, Verdict::DoesNotFit);
+    assert_eq!(run(&changed(&document, &lever.set)).unwrap().limits.max_sequences, Some(fits));
+}
+
+/// Start-up refusal: raise the share. Free memory too small for the share: lower it.
+#[test]
+fn one_option_moves_both_ways() {
+    let refused = advice(&json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "rtx-3090"},
+        "job": {"serve": {"max_model_len": 32_768, "engine_version": "0.10.1"}}}));
+    let up = refused.levers.iter().find(|s| s.option == "--gpu-memory-utilization").unwrap();
+    assert_eq!(up.direction, Direction::Raise, "{up:?}");
+    let neighbour = advice(&overflows()[3]);
+    let down = neighbour.levers.iter().find(|s| s.option == "--gpu-memory-utilization").unwrap();
+    assert_eq!(down.direction, Direction::Lower, "{down:?}");
+    assert_eq!(neighbour.levers[0].id, "other_processes");
+    assert_eq!(neighbour.levers[0].cost, Cost::Nothing);
+}
+
+/// Flash attention costs nothing and comes before what does.
+#[test]
+fn what_costs_nothing_comes_first() {
+    assert_eq!(advice(&overflows()[4]).levers[0].id, "attention");
+    assert_eq!(advice(&overflows()[5]).levers[0].id, "logits");
+}
+
+/// A printed pool replaces the model; what a lever gains is added to it.
+#[test]
+fn a_measured_pool_is_carried_over() {
+    let mut document = overflows()[2].clone();
+    document["measured"] = json!({"kv_available_bytes": 2_147_483_648_u64});
+    let found = advice(&document);
+    let needed = 64 * (4096 + 256) * 131_072_i64;
+    assert_eq!(found.missing_bytes, needed - 2_147_483_648);
+    let fewer = found.levers.iter().find(|s| s.id == "sequences").unwrap();
+    assert_eq!(fewer.set[0].1, json!(2_147_483_648_u64 / (4352 * 131_072)));
+}
+
+/// Where everything fits there is no shortage, and only what would make a tight answer safe is called enough.
+#[test]
+fn nothing_is_missing_where_it_fits() {
+    let found = advice(&json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "h100-80gb"},
+        "job": {"serve": {"max_model_len": 8192}}}));
+    assert!(found.missing_bytes < 0 && found.together.is_empty());
+}
+
+#[test]
+fn every_lever_has_a_field_texts_and_an_engine() {
+    for lever in LEVERS {
+        assert!(field(lever.field).is_some(), "{}", lever.field);
+        assert!(has(&format!("lever.{}", lever.id)), "{}", lever.id);
+        assert!(has(&format!("lever.{}.cost", lever.id)), "{}", lever.id);
+        if let Some(name) = lever.field.strip_prefix("job.serve.") {
+            let load = ["sequences", "prompt_tokens"].contains(&name);
+            let taken = ENGINES.iter().any(|e| e.options().iter().any(|o| o.field == name));
+            // An engine that is not modelled yet brings its own.
+            assert!(load || taken || ENGINES.iter().any(|e| !e.modelled()), "{}", lever.id);
+        }
+    }
+    let Job::Serve(_) = Scenario::from_json(overflows()[0].clone()).unwrap().job;
+}
