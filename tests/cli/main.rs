@@ -217,7 +217,7 @@ fn bad_input_is_explained_and_ends_with_2() {
         (&[&base[..], &["--set", "sequences"]].concat(), "PATH=VALUE"),
         (&[&base[..], &["--set", "model=3"]].concat(), "model"),
         (&[&base[..], &["--tensor-parallel-size", "2", "--gpu-count", "1"]].concat(), "device.count"),
-        (&[&base[..], &["--engine", "sglang"]].concat(), "not modelled yet"),
+        (&[&base[..], &["--engine", "sglong"]].concat(), "sglang"),
         (&["estimate", "--link", "2.abc"], "newer"),
         (&["man", "nothing"], "estimate"),
     ];
@@ -338,7 +338,7 @@ fn lists_completions_and_manual_page() {
     for (what, expected) in [
         ("models", "llama-3.1-8b\t8,030,261,248"),
         ("gpus", "h100-80gb\t"),
-        ("engines", "sglang\tSGLang\tnot modelled yet"),
+        ("engines", "sglang\tSGLang"),
         ("quantizations", "gguf:Q4_K_M"),
         ("fields", "job.serve.max_model_len\t1 … 4,294,967,296"),
     ] {

@@ -2,6 +2,7 @@
 
 mod pooled;
 mod settings;
+mod sglang;
 pub mod transformers;
 mod vllm;
 
@@ -140,7 +141,7 @@ pub struct EngineOption {
 pub const ENGINES: &[&dyn Engine] = &[
     &vllm::Vllm,
     &transformers::Transformers,
-    &NotModelled { id: "sglang", name: "SGLang" },
+    &sglang::Sglang,
     &NotModelled { id: "llama_cpp", name: "llama.cpp" },
     &NotModelled { id: "ollama", name: "Ollama" },
     &NotModelled { id: "tensorrt_llm", name: "TensorRT-LLM" },

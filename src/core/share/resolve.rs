@@ -23,7 +23,7 @@ impl Scenario {
         check_serve(serve)?;
         check_measured(&self.measured)?;
         let device = device(&self.device)?;
-        check_parallel(&self.parallel, device.count)?;
+        check_parallel(&self.parallel, serve.dp_attention, device.count)?;
         Ok(Resolved {
             model: model("model", &self.model)?,
             draft: self.draft_model.as_ref().map(|given| model("draft_model", given)).transpose()?,
@@ -119,7 +119,7 @@ fn check_measured(measured: &Measured) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_parallel(parallel: &Parallel, count: u64) -> Result<(), Problem> {
+fn check_parallel(parallel: &Parallel, dp_attention: bool, count: u64) -> Result<(), Problem> {
     for (name, given) in [
         ("parallel.tensor", parallel.tensor),
         ("parallel.pipeline", parallel.pipeline),
@@ -131,7 +131,9 @@ fn check_parallel(parallel: &Parallel, count: u64) -> Result<(), Problem> {
     }
     // Each degree is at most 2^16, so the product fits in 64 bits. Expert and context parallelism place their
     // shares on the devices of the other three.
-    let world = parallel.tensor * parallel.pipeline * parallel.data;
+    // Under data-parallel attention (SGLang) the groups are part of the tensor-parallel ranks.
+    let groups = if dp_attention { 1 } else { parallel.data };
+    let world = parallel.tensor * parallel.pipeline * groups;
     let needed = world.max(parallel.expert);
     if needed > count {
         let message = Message::new("scenario.too_few_devices")

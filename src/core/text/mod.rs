@@ -6,8 +6,10 @@ mod engines;
 mod levers;
 mod model;
 mod plan;
+mod pooled;
 mod problems;
 mod report;
+mod sglang;
 mod site;
 mod terms;
 mod transformers;
@@ -28,8 +30,10 @@ pub const TABLES: &[&[Row]] = &[
     levers::ROWS,
     model::ROWS,
     plan::ROWS,
+    pooled::ROWS,
     problems::ROWS,
     report::ROWS,
+    sglang::ROWS,
     site::ROWS,
     terms::ROWS,
     transformers::ROWS,

@@ -2,11 +2,13 @@
 //! ledger, the widest point of a forward pass, and the answer built from them.
 
 mod forward;
+mod plan;
 mod release;
 mod rows;
 mod span;
 
 pub(super) use forward::{encoder_elements, product, stages, widest_layer};
+pub(super) use plan::{Plan, Pool, Row, Sampler, Window};
 pub(super) use release::release;
 pub(super) use rows::{RUNNING, SERVING, STARTED, measured, phase, row};
 pub(super) use span::Span;
