@@ -119,9 +119,9 @@ fn longest(inputs: &Inputs<'_>) -> u64 {
 }
 
 /// A job whose settings are varied.
-struct Asked<'a> {
-    engine: &'a dyn Engine,
-    inputs: &'a Inputs<'a>,
+pub(super) struct Asked<'a> {
+    pub(super) engine: &'a dyn Engine,
+    pub(super) inputs: &'a Inputs<'a>,
 }
 
 impl Asked<'_> {
@@ -130,7 +130,12 @@ impl Asked<'_> {
     ///
     /// On a device it is the term that grows most from half of the value to beyond it; where not even one fits,
     /// the largest.
-    fn term(&self, value: u64, next: Point, with: &dyn Fn(&mut ServeSettings, u64)) -> Option<TermId> {
+    pub(super) fn term(
+        &self,
+        value: u64,
+        next: Point,
+        with: &dyn Fn(&mut ServeSettings, u64),
+    ) -> Option<TermId> {
         match next.stop? {
             Stop::Option => return None,
             Stop::Pool if value > 0 => return Some(TermId::KvCache),

@@ -3,9 +3,11 @@
 mod estimate;
 pub mod levers;
 mod limits;
+mod options;
 mod projection;
 
 pub use estimate::{Estimate, Limits, estimate};
 pub use levers::{Suggestion, Suggestions, suggest};
 pub use limits::{largest, largest_throughout, limits};
+pub use options::{FrontierRow, OptionLimits, ShareLimit, frontier, option_limits};
 pub use projection::{Axis, Plane, Sample, Series, geometric, plane, series};

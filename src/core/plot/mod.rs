@@ -9,5 +9,5 @@ mod stacked;
 
 pub use look::{Frame, Look, NotDrawn, Words};
 pub use plane::{STEPS, fullness, plane_map, step_colour};
-pub use read::{cell_at, plane_reading, plane_rows, sample_at, series_reading, series_rows, summary};
+pub use read::{cell_at, plane_reading, sample_at, series_reading, series_rows, summary};
 pub use stacked::stacked;

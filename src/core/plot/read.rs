@@ -96,19 +96,6 @@ pub fn series_rows(lang: Lang, series: &Series, most: usize) -> Vec<Vec<String>>
         .collect()
 }
 
-/// Rows of the table beside the plane: tokens, and the most sequences that fit.
-pub fn plane_rows(plane: &Plane, most: usize) -> Vec<(String, String)> {
-    let stride = plane.tokens.len().div_ceil(most.max(1)).max(1);
-    plane
-        .tokens
-        .iter()
-        .zip(&plane.frontier)
-        .enumerate()
-        .filter(|(i, _)| i % stride == 0 || i + 1 == plane.tokens.len())
-        .map(|(_, (t, n))| (count(*t), count(*n)))
-        .collect()
-}
-
 /// What the chart says, in one sentence.
 pub fn summary(lang: Lang, series: &Series) -> String {
     let axis = axis_word(lang, series.axis);

@@ -63,6 +63,9 @@ pub fn markdown(lang: Lang, scenario: &Scenario, report: &Report, link: Option<&
     for limit in &report.limits {
         line(&mut out, &format!("* {}", escape(&limit_line(lang, limit))));
     }
+    for (key, value) in &report.options {
+        line(&mut out, &format!("* {}", escape(&fact_line(lang, key, value))));
+    }
     if !report.ranks.is_empty() {
         section(&mut out, &t("report.ranks"));
         head(
@@ -164,7 +167,7 @@ pub(super) fn limit_line(lang: Lang, limit: &super::LimitRow) -> String {
 }
 
 /// A name, by its key, and its value.
-fn fact_line(lang: Lang, key: &str, value: &str) -> String {
+pub(super) fn fact_line(lang: Lang, key: &str, value: &str) -> String {
     message(lang, &crate::units::Message::new("report.fact").with("name", key).with("value", value))
 }
 

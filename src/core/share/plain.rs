@@ -1,6 +1,6 @@
 //! The answer as plain text, aligned for a terminal, without colour.
 
-use super::markdown::{limit_line, origin, part_line};
+use super::markdown::{fact_line, limit_line, origin, part_line};
 use super::{Report, advice_lines, advice_rows};
 use crate::text::{Lang, message, text};
 use crate::units::{Bytes, bytes_human, percent};
@@ -80,6 +80,9 @@ pub fn plain(lang: Lang, report: &Report, layout: Layout) -> String {
     out += &align(&facts, [false, true]);
     for limit in &report.limits {
         out += &wrap(&limit_line(lang, limit), layout.width, "");
+    }
+    for (key, value) in &report.options {
+        out += &wrap(&fact_line(lang, key, value), layout.width, "");
     }
     if let Some(suggestions) = &report.suggestions {
         let title = if suggestions.missing_bytes > 0 { "lever.title" } else { "lever.title_tight" };

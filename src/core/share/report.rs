@@ -4,7 +4,7 @@ use super::{Job, Resolved, Scenario, WorkingLine};
 use crate::engines::engine;
 use crate::memory::{Part, PhaseId, Provenance, RankShare, Residency, Term, TermId, Verdict, highest};
 use crate::model::preset;
-use crate::plan::{Estimate, Suggestions, estimate, suggest};
+use crate::plan::{Estimate, Suggestions, estimate, option_limits, suggest};
 use crate::units::{Bytes, Message, Problem, bytes_human, bytes_signed, count};
 
 /// The answer to one Scenario, as rows.
@@ -30,6 +30,8 @@ pub struct Report {
     pub ranks: Vec<RankShare>,
     /// What the process keeps in host memory.
     pub host: Vec<ReportRow>,
+    /// What options can be set to, as text key and value.
+    pub options: Vec<(&'static str, String)>,
     /// What could be changed, where that was asked.
     pub suggestions: Option<Suggestions>,
 }
@@ -159,6 +161,7 @@ impl Report {
             warnings: answer.warnings.clone(),
             ranks: answer.ranks.clone(),
             host: answer.host.iter().filter(|t| t.high > 0).map(|term| ReportRow::new(term, 0)).collect(),
+            options: options(resolved),
             suggestions: None,
         }
     }
@@ -229,6 +232,20 @@ fn facts(answer: &Estimate) -> Vec<(&'static str, String)> {
         .flatten(),
     );
     facts
+}
+
+/// Limits of options, for people.
+fn options(resolved: &Resolved) -> Vec<(&'static str, String)> {
+    let Ok(engine) = engine(&resolved.serve.engine) else { return Vec::new() };
+    let found = option_limits(engine, &resolved.inputs());
+    let name = |field: &str| match field {
+        "mem_fraction_static" => "option.mem_fraction_static",
+        "free_gpu_memory_fraction" => "option.free_gpu_memory_fraction",
+        _ => "option.gpu_memory_utilization",
+    };
+    let batched = found.max_num_batched_tokens.map(|n| ("report.limit_max_num_batched_tokens", count(n)));
+    let share = found.share.map(|s| (name(s.field), format!("{:.3} … {:.3}", s.low, s.high)));
+    batched.into_iter().chain(share).collect()
 }
 
 fn limits(answer: &Estimate) -> Vec<LimitRow> {

@@ -71,4 +71,9 @@ pub(super) const ROWS: &[Row] = &[
     ("report.kv", "KV cache", "KV 缓存"),
     ("report.fullest", "fullest: the ledger above is its own", "最满：上方账本即为它的"),
     ("report.host", "Host memory", "主机内存"),
+    (
+        "report.limit_max_num_batched_tokens",
+        "largest step of the scheduler that fits",
+        "放得下的最大单步 token 数",
+    ),
 ];

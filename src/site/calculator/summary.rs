@@ -17,6 +17,13 @@ pub fn Summary() -> impl IntoView {
         let facts = report.facts.iter().map(|(key, value)| {
             view! { <tr><th scope="row">{now(key)}</th><td class="num">{value.clone()}</td></tr> }
         });
+        let options = report
+            .options
+            .iter()
+            .map(|(key, value)| {
+                view! { <tr><td>{now(key)}</td><td class="num">{value.clone()}</td><td></td></tr> }
+            })
+            .collect_view();
         Some(view! {
             <section class="columns">
                 <table>
@@ -26,7 +33,7 @@ pub fn Summary() -> impl IntoView {
                         <th scope="col" class="num">{t("site.largest")}</th>
                         <th scope="col">{t("site.stopped_by")}</th>
                     </tr></thead>
-                    <tbody>{report.limits.iter().map(limit).collect_view()}</tbody>
+                    <tbody>{report.limits.iter().map(limit).collect_view()}{options}</tbody>
                 </table>
                 <table>
                     <caption>{t("site.phases")}</caption>

@@ -8,8 +8,9 @@ use crate::words::{now, t};
 use leptos::ev::KeyboardEvent;
 use leptos::html;
 use leptos::prelude::*;
-use oom_ledger_core::plan;
+use oom_ledger_core::plan::{self, FrontierRow};
 use oom_ledger_core::plot::{self, Frame};
+use oom_ledger_core::units::count;
 use std::sync::Arc;
 
 /// Cells across and up. The issue's own measure of speed is taken at this size.
@@ -27,6 +28,10 @@ pub fn PlaneChart() -> impl IntoView {
     let plane = Memo::new(move |_| {
         let good = shown.get()?;
         timed("plane", || plan::plane(&good.resolved.inputs(), CELLS, CELLS).ok()).map(Arc::new)
+    });
+    let rows = Memo::new(move |_| {
+        let good = shown.get();
+        good.and_then(|good| plan::frontier(&good.resolved.inputs(), ROWS).ok()).unwrap_or_default()
     });
     let reading = RwSignal::new(None::<(usize, usize)>);
     let frame = RwSignal::new(Frame::default());
@@ -86,15 +91,25 @@ pub fn PlaneChart() -> impl IntoView {
                         <thead><tr>
                             <th scope="col" class="num">{t("site.tokens")}</th>
                             <th scope="col" class="num">{t("site.most_sequences")}</th>
+                            <th scope="col">{t("site.stopped_by")}</th>
                         </tr></thead>
                         <tbody>
-                            {move || plane.get().map(|p| plot::plane_rows(&p, ROWS).into_iter().map(|(tokens, most)| view! {
-                                <tr><td class="num">{tokens}</td><td class="num">{most}</td></tr>
-                            }).collect_view())}
+                            {move || rows.get().into_iter().map(line_of).collect_view()}
                         </tbody>
                     </table>
                 </div>
             </details>
         </figure>
+    }
+}
+
+fn line_of(row: FrontierRow) -> impl IntoView {
+    let stop = row.stopped_by.map_or_else(|| "limit.model".to_owned(), |id| format!("term.{}", id.id()));
+    view! {
+        <tr>
+            <td class="num">{count(row.tokens)}</td>
+            <td class="num">{count(row.sequences)}</td>
+            <td>{move || now(&stop)}</td>
+        </tr>
     }
 }
