@@ -88,6 +88,7 @@ pub const FIELDS: &[(&str, Kind)] = &[
     ("measured.activation_peak_bytes", Kind::Bytes),
     ("measured.non_torch_bytes", Kind::Bytes),
     ("measured.cuda_graph_bytes", Kind::Bytes),
+    ("measured.device_used_bytes", Kind::Bytes),
 ];
 
 /// How the field at `path` is typed.

@@ -149,3 +149,29 @@ fn every_lever_has_a_field_texts_and_an_engine() {
     }
     let Job::Serve(_) = Scenario::from_json(overflows()[0].clone()).unwrap().job;
 }
+
+/// The ledger closes to what the device showed: the sum of its rows at the peak is the reading.
+#[test]
+fn a_reading_of_the_device_leaves_an_unexplained_row() {
+    use oom_ledger_core::memory::{TermId, at_peak};
+    for engine in ["vllm", "transformers"] {
+        let plain = json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "a100-80gb"},
+            "job": {"serve": {"engine": engine, "max_model_len": 8192, "sequences": 4}}});
+        let before = run(&Scenario::from_json(plain.clone()).unwrap()).unwrap();
+        let mut seen = plain.clone();
+        let used = before.peak_bytes + (1 << 30);
+        seen["measured"] = json!({"device_used_bytes": used});
+        let closed = run(&Scenario::from_json(seen.clone()).unwrap()).unwrap();
+        let row = closed.terms.iter().find(|t| t.id == TermId::Unexplained).unwrap();
+        assert_eq!((row.bytes, closed.peak_bytes), (1 << 30, used));
+        let sum: u64 = at_peak(&closed.terms, &closed.phases).map(|t| t.bytes).sum();
+        assert_eq!(sum, used, "{engine}");
+        // What nobody can explain is still not free.
+        let fewer = closed.limits.max_sequences < before.limits.max_sequences;
+        assert_eq!(fewer, engine == "transformers", "{engine}");
+        seen["measured"] = json!({"device_used_bytes": before.peak_bytes - (1 << 30)});
+        let below = run(&Scenario::from_json(seen).unwrap()).unwrap();
+        assert_eq!(below.peak_bytes, before.peak_bytes);
+        assert!(below.warnings.iter().any(|w| w.id == "plan.used_below"), "{engine}");
+    }
+}

@@ -58,4 +58,6 @@ pub struct Measured {
     pub non_torch_bytes: Option<u64>,
     /// CUDA graphs.
     pub cuda_graph_bytes: Option<u64>,
+    /// Everything on the device at its fullest, as nvidia-smi showed it.
+    pub device_used_bytes: Option<u64>,
 }

@@ -1,7 +1,10 @@
 //! The whole answer for one job: ledger plus limits, in the shape of the documented JSON result.
 
 use crate::engines::{Engine, Inputs, ServeSettings, engine};
-use crate::memory::{DeviceBudget, KvSummary, Ledger, Phase, Range, RankShare, Term, TermId, Verdict};
+use crate::hardware::Device;
+use crate::memory::{
+    DeviceBudget, KvSummary, Ledger, Phase, Range, RankShare, Residency, Term, TermId, Verdict,
+};
 use crate::units::{Message, Problem};
 use serde::Serialize;
 
@@ -63,8 +66,14 @@ pub struct Limits {
 /// Errors: what the engine does not accept, with the field.
 pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
     let engine = engine(&inputs.serve.engine)?;
+    let mut ledger = engine.ledger(inputs)?;
+    let mut limits = None;
+    if let Some(used) = inputs.measured.device_used_bytes {
+        limits = unexplained_limits(engine, inputs, &ledger, used);
+        super::closing::close(&mut ledger, used);
+    }
     let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings, ranks, host } =
-        engine.ledger(inputs)?;
+        ledger;
     let Range { low, high } = peak;
     // What the config left open concerns every figure below.
     let warnings = inputs.model.notes.iter().cloned().chain(warnings).chain(unused(inputs, engine)).collect();
@@ -78,13 +87,30 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
         device,
         parameters: inputs.model.parameters,
         kv,
-        limits: super::limits(engine, inputs),
+        limits: limits.unwrap_or_else(|| super::limits(engine, inputs)),
         verdict,
         refusal,
         warnings,
         ranks,
         host,
     })
+}
+
+/// Limits under what the device showed beyond the ledger. Where memory is taken as the load grows, what is
+/// unexplained is missing for it; a pool is taken beforehand, and what lies outside it does not make it smaller.
+fn unexplained_limits(
+    engine: &dyn Engine,
+    inputs: &Inputs<'_>,
+    ledger: &Ledger,
+    used: u64,
+) -> Option<Limits> {
+    let more = used.checked_sub(ledger.peak_bytes).filter(|n| *n > 0)?;
+    if ledger.terms.iter().any(|t| t.residency == Residency::ReservedPool) {
+        return None;
+    }
+    let others = inputs.device.other_processes_bytes.saturating_add(more);
+    let device = Device { other_processes_bytes: others, ..inputs.device.clone() };
+    Some(super::limits(engine, &Inputs { device: &device, ..*inputs }))
 }
 
 /// The settings given that belong to other engines.

@@ -1,5 +1,6 @@
 //! Layer 4: the inverse questions. Largest context, batch and concurrency that fit; series for plots.
 
+mod closing;
 mod estimate;
 pub mod levers;
 mod limits;

@@ -38,7 +38,7 @@ pub struct ShareLimit {
 /// What options can be set to, everything else as given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OptionLimits {
-    /// Largest step of the scheduler that fits.
+    /// Largest step of the scheduler that fits; none where it is not memory that bounds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_num_batched_tokens: Option<u64>,
     /// Shares that serve the load; none where no share does.
@@ -60,7 +60,9 @@ pub fn option_limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> OptionLimits {
         let with = |n: u64| ServeSettings { max_num_batched_tokens: Some(n), ..inputs.serve.clone() };
         let most = MOST_BATCHED.saturating_sub(least);
         found.max_num_batched_tokens =
-            Some(largest(most, |n| fits(with(least - 1 + n)))).filter(|n| *n > 0).map(|n| least - 1 + n);
+            Some(largest(most, |n| fits(with(least - 1 + n))))
+                .filter(|n| *n > 0 && *n < most)
+                .map(|n| least - 1 + n);
     }
     found.share = SHARES.iter().find(|(field, _)| takes(field)).and_then(|(field, set)| {
         let at = |part: u64| {

@@ -160,6 +160,7 @@ const MEASURED: &[Field] = &[
     f("activation_peak_bytes", BYTES),
     f("non_torch_bytes", BYTES),
     f("cuda_graph_bytes", BYTES),
+    f("device_used_bytes", BYTES),
 ];
 
 /// The fields of the document itself.

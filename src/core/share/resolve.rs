@@ -113,6 +113,7 @@ fn check_measured(measured: &Measured) -> Result<(), Problem> {
         ("measured.activation_peak_bytes", measured.activation_peak_bytes),
         ("measured.non_torch_bytes", measured.non_torch_bytes),
         ("measured.cuda_graph_bytes", measured.cuda_graph_bytes),
+        ("measured.device_used_bytes", measured.device_used_bytes),
     ] {
         whole(name, given.unwrap_or(0), fields::BYTES)?;
     }

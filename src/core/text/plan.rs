@@ -4,6 +4,11 @@ use super::Row;
 
 /// Key, English, Chinese.
 pub(super) const ROWS: &[Row] = &[
+    (
+        "plan.used_below",
+        "The device showed {used}, and the rows come to {peak}: {less} more than was seen. The reading may have been taken before the peak, or a row is too high.",
+        "设备显示已用 {used}，各行合计 {peak}，多出 {less}。读数可能取在峰值之前，或某一行偏高。",
+    ),
     ("plan.tokens", "tokens", "token"),
     ("plan.sequences", "sequences", "个序列"),
     ("plan.served", "fits", "放得下"),

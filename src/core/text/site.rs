@@ -66,6 +66,7 @@ pub(super) const ROWS: &[Row] = &[
     ("measured.kv", "Available KV cache", "可用 KV 缓存"),
     ("measured.activation", "Activation peak", "激活峰值"),
     ("measured.non_torch", "Non-torch memory", "非 torch 显存"),
+    ("measured.device_used", "Used on the device, by nvidia-smi", "nvidia-smi 显示的已用显存"),
     ("measured.graphs", "CUDA graphs", "CUDA Graph"),
     ("option.engine_version", "Version", "版本"),
     ("option.kv_cache_dtype", "KV cache dtype", "KV 缓存 dtype"),

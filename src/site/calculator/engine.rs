@@ -148,6 +148,7 @@ pub fn Measured() -> impl IntoView {
             <Typed path="measured.activation_peak_bytes" label="measured.activation"/>
             <Typed path="measured.non_torch_bytes" label="measured.non_torch"/>
             <Typed path="measured.cuda_graph_bytes" label="measured.graphs"/>
+            <Typed path="measured.device_used_bytes" label="measured.device_used"/>
         </details>
     }
 }

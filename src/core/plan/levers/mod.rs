@@ -136,6 +136,7 @@ impl Variant {
             "device.other_processes_bytes" => self.device.other_processes_bytes = value.as_u64()?,
             "device.count" => self.device.count = value.as_u64()?,
             "device.preset" => {
+                self.measured.device_used_bytes = None;
                 let found = gpu(value.as_str()?)?;
                 (self.device.gpu, self.device.total_bytes) = (Some(found), found.total_bytes);
                 self.measured.non_torch_bytes = None;
