@@ -59,10 +59,9 @@ pub fn option_limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> OptionLimits {
         let least = inputs.serve.max_num_seqs.unwrap_or(inputs.serve.sequences).max(1);
         let with = |n: u64| ServeSettings { max_num_batched_tokens: Some(n), ..inputs.serve.clone() };
         let most = MOST_BATCHED.saturating_sub(least);
-        found.max_num_batched_tokens =
-            Some(largest(most, |n| fits(with(least - 1 + n))))
-                .filter(|n| *n > 0 && *n < most)
-                .map(|n| least - 1 + n);
+        found.max_num_batched_tokens = Some(largest(most, |n| fits(with(least - 1 + n))))
+            .filter(|n| *n > 0 && *n < most)
+            .map(|n| least - 1 + n);
     }
     found.share = SHARES.iter().find(|(field, _)| takes(field)).and_then(|(field, set)| {
         let at = |part: u64| {
