@@ -162,6 +162,7 @@ pub fn job(engine: &str, row: &Row) -> Job {
             activation_peak_bytes: bytes(row.measured_gib.activations),
             non_torch_bytes: bytes(row.measured_gib.before),
             cuda_graph_bytes: bytes(row.measured_gib.graphs),
+            ..Measured::default()
         },
     }
 }

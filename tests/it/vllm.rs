@@ -741,7 +741,7 @@ fn measured_terms_close_to_the_printed_pool() {
             activation_peak_bytes: bytes(peak),
             non_torch_bytes: bytes(non_torch),
             cuda_graph_bytes: bytes(0.5),
-            device_used_bytes: None,
+            ..Measured::default()
             kv_available_bytes: None,
         };
         let ledger = job.ledger().unwrap();

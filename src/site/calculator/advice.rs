@@ -68,9 +68,9 @@ fn row(suggestion: Suggestion, words: AdviceRow) -> impl IntoView {
     view! {
         <tr class:enough=words.enough data-testid=format!("lever-{id}")>
             <td>
-                <span class="what">{words.what}</span>
+                <span class="lever-name">{words.what}</span>
                 <code>{words.setting}</code>
-                <span class="cost">{words.cost}</span>
+                <span class="lever-cost">{words.cost}</span>
             </td>
             <td class="num">{words.frees}</td>
             <td>{words.after}</td>
