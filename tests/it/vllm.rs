@@ -742,7 +742,6 @@ fn measured_terms_close_to_the_printed_pool() {
             non_torch_bytes: bytes(non_torch),
             cuda_graph_bytes: bytes(0.5),
             ..Measured::default()
-            kv_available_bytes: None,
         };
         let ledger = job.ledger().unwrap();
         let kv = ledger.term(TermId::KvCache).unwrap();
