@@ -5,7 +5,6 @@ use crate::estimate::document_of;
 use crate::scenario::Overlay;
 use crate::{Failure, output};
 use oom_ledger_core::memory::Verdict;
-use oom_ledger_core::plan::estimate;
 use oom_ledger_core::share::{Scenario, error_json};
 use oom_ledger_core::text::Lang;
 use std::fs::File;
@@ -48,7 +47,7 @@ pub fn run(args: &EstimateArgs, overlay: &Overlay) -> Result<u8, Failure> {
             overlay.apply(&mut doc);
             let resolved = Scenario::from_json(doc)?.resolve()?;
             parameters = Some(resolved.model.parameters);
-            let answer = estimate(&resolved.inputs())?;
+            let answer = resolved.estimate()?;
             let value = document_of(lang, args, &resolved, &answer);
             Ok((answer.verdict, value))
         });

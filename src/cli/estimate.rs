@@ -5,7 +5,7 @@ use crate::scenario::{Overlay, read, refuse};
 use crate::{Failure, batch, output};
 use oom_ledger_core::engines::engine;
 use oom_ledger_core::memory::Verdict;
-use oom_ledger_core::plan::{Estimate, estimate, option_limits, suggest};
+use oom_ledger_core::plan::{Estimate, option_limits, suggest};
 use oom_ledger_core::share::{
     Layout, Report, Resolved, Scenario, advice_json, error_json, markdown, plain, result_json,
 };
@@ -33,7 +33,7 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
         out.flush()?;
         return Ok(0);
     }
-    let answer = match estimate(&resolved.inputs()) {
+    let answer = match resolved.estimate() {
         Ok(answer) => answer,
         Err(problem) => {
             // Who asked for JSON reads JSON, and learns what could be told of the model.
@@ -77,13 +77,16 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
 /// The result document, with suggestions where they were asked for.
 pub fn document_of(lang: Lang, args: &EstimateArgs, resolved: &Resolved, answer: &Estimate) -> Value {
     let mut value = result_json(lang, answer);
-    if let Ok(engine) = engine(&resolved.serve.engine) {
+    if resolved.train.is_none()
+        && let Ok(engine) = engine(&resolved.serve.engine)
+    {
         let more = serde_json::to_value(option_limits(engine, &resolved.inputs())).unwrap_or_default();
         if let (Some(limits), Value::Object(more)) = (value["limits"].as_object_mut(), more) {
             limits.extend(more);
         }
     }
     if args.suggest
+        && resolved.train.is_none()
         && let Ok(engine) = engine(&resolved.serve.engine)
     {
         value["suggestions"] = advice_json(lang, &suggest(engine, &resolved.inputs()));

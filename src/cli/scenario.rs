@@ -121,7 +121,7 @@ fn typed(path: &str, text: &str) -> Result<Value, Problem> {
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
         }
         // The core refuses what it does not know, and names the nearest field.
-        Some(Kind::Text | Kind::Choice(_) | Kind::Train) | None => text.into(),
+        Some(Kind::Text | Kind::Choice(_) | Kind::Names) | None => text.into(),
     })
 }
 

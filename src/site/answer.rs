@@ -5,7 +5,7 @@ use crate::form::Form;
 use leptos::prelude::*;
 use oom_ledger_core::plan::{Estimate, estimate};
 use oom_ledger_core::share::{Report, Resolved, Scenario};
-use oom_ledger_core::units::Problem;
+use oom_ledger_core::units::{Message, Problem};
 use std::sync::Arc;
 
 /// An answer and the question it answers.
@@ -85,6 +85,9 @@ impl Session {
 fn solve(form: &Form) -> Result<Good, Vec<Problem>> {
     let scenario = form.scenario()?;
     let resolved = scenario.resolve().map_err(|p| vec![p])?;
+    if resolved.train.is_some() {
+        return Err(vec![Problem::new("job.train", Message::new("scenario.train"))]);
+    }
     let estimate = estimate(&resolved.inputs()).map_err(|p| vec![p])?;
     let report = Report::new(&scenario, &resolved, &estimate);
     Ok(Good { scenario, resolved, estimate, report })

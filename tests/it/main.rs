@@ -23,6 +23,7 @@ mod report;
 mod scenario;
 mod sglang;
 mod text;
+mod training;
 mod transformers;
 mod vllm;
 mod weights;

@@ -3,6 +3,7 @@
 mod pooled;
 mod settings;
 mod sglang;
+pub mod training;
 pub mod transformers;
 mod vllm;
 

@@ -6,6 +6,7 @@ pub mod kv_cache;
 mod ledger;
 mod parallel;
 pub mod recurrent;
+pub mod training;
 pub mod weights;
 
 pub use ledger::{

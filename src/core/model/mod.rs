@@ -2,6 +2,7 @@
 
 mod arch;
 pub mod checkpoint;
+mod dropout;
 mod dtype;
 mod fields;
 pub(crate) mod ggml;
@@ -21,6 +22,6 @@ pub use json::parse_json;
 pub use presets::{PRESETS, Preset, preset};
 pub use quantization::Quantization;
 pub use types::{
-    Attention, AttentionKind, Layer, Mlp, MlpKind, Model, RecurrentState, Sharding, TensorClass, TensorGroup,
-    VisionEncoder,
+    Attention, AttentionKind, Dropout, Layer, Mlp, MlpKind, Model, RecurrentState, Sharding, TensorClass,
+    TensorGroup, VisionEncoder,
 };

@@ -13,12 +13,48 @@ pub(super) fn table_elements(
     map: &Map<String, Value>,
     inner: Option<&Map<String, Value>>,
 ) -> u64 {
-    let value = |key: &str| {
-        inner
-            .and_then(|m| m.get(key))
-            .filter(|v| !v.is_null())
-            .or_else(|| map.get(key).filter(|v| !v.is_null()))
+    let value = |key: &str| value(map, inner, key);
+    let widest = |sliding: bool| {
+        widest(model, map, inner, |kind| matches!(kind, AttentionKind::Sliding { .. }) == sliding)
     };
+    let positions = model.max_position_embeddings;
+    let original = value("original_max_position_embeddings").and_then(Value::as_u64);
+    let stretched =
+        stretched(positions, value("rope_scaling").or_else(|| value("rope_parameters")), original);
+    let (full, sliding) = (widest(false), widest(true));
+    // OLMo 3 stretches its full layers only.
+    if value("rope_local_base_freq").is_some() || model.model_type.starts_with("olmo3") {
+        return stretched.saturating_mul(full).saturating_add(positions.saturating_mul(sliding));
+    }
+    if full == sliding || full == 0 || sliding == 0 {
+        return stretched.saturating_mul(full.max(sliding));
+    }
+    stretched.saturating_mul(full.saturating_add(sliding))
+}
+
+/// Elements of a head that rotary embedding turns: the widest of the model's layers.
+pub(super) fn rotated(model: &Model, map: &Map<String, Value>, inner: Option<&Map<String, Value>>) -> u64 {
+    widest(model, map, inner, |_| true)
+}
+
+/// A field of the language part, or of the whole.
+fn value<'m>(
+    map: &'m Map<String, Value>,
+    inner: Option<&'m Map<String, Value>>,
+    key: &str,
+) -> Option<&'m Value> {
+    let given = |m: &'m Map<String, Value>| m.get(key).filter(|v| !v.is_null());
+    inner.and_then(given).or_else(|| given(map))
+}
+
+/// The widest rotary dim of the layers that `wanted` names.
+fn widest(
+    model: &Model,
+    map: &Map<String, Value>,
+    inner: Option<&Map<String, Value>>,
+    wanted: impl Fn(&AttentionKind) -> bool,
+) -> u64 {
+    let value = |key: &str| value(map, inner, key);
     let share = ["partial_rotary_factor", "rotary_pct", "rope_pct"]
         .iter()
         .find_map(|k| value(k)?.as_f64())
@@ -34,24 +70,8 @@ pub(super) fn table_elements(
         AttentionKind::Mla { qk_rope_head_dim, .. } => qk_rope_head_dim,
         AttentionKind::Recurrent(_) | AttentionKind::None => 0,
     };
-    let widest = |sliding: bool| {
-        let wanted = |kind: &AttentionKind| matches!(kind, AttentionKind::Sliding { .. }) == sliding;
-        let kinds = model.layers.iter().filter(|l| l.attention.rope).map(|l| l.attention.kind);
-        kinds.filter(wanted).map(|kind| dim(&kind)).max().unwrap_or(0)
-    };
-    let positions = model.max_position_embeddings;
-    let original = value("original_max_position_embeddings").and_then(Value::as_u64);
-    let stretched =
-        stretched(positions, value("rope_scaling").or_else(|| value("rope_parameters")), original);
-    let (full, sliding) = (widest(false), widest(true));
-    // OLMo 3 stretches its full layers only.
-    if value("rope_local_base_freq").is_some() || model.model_type.starts_with("olmo3") {
-        return stretched.saturating_mul(full).saturating_add(positions.saturating_mul(sliding));
-    }
-    if full == sliding || full == 0 || sliding == 0 {
-        return stretched.saturating_mul(full.max(sliding));
-    }
-    stretched.saturating_mul(full.saturating_add(sliding))
+    let kinds = model.layers.iter().filter(|l| l.attention.rope).map(|l| l.attention.kind);
+    kinds.filter(wanted).map(|kind| dim(&kind)).max().unwrap_or(0)
 }
 
 /// Positions of the table under a `rope_scaling`.

@@ -48,9 +48,24 @@ pub struct Model {
     pub rotary_table_elements: u64,
     /// transformers repeats K and V to all query heads before caching them (Falcon's new decoder).
     pub hf_caches_all_heads: bool,
+    /// Elements of a head of q and k that rotary embedding turns; 0 without one.
+    pub rotary_dim: u64,
+    /// Where training drops activations at random.
+    pub dropout: Dropout,
     /// What a person should know about how the config was read: sizes taken from class defaults, parts that
     /// are declared but not counted.
     pub notes: Vec<Message>,
+}
+
+/// Where a model drops activations at random while training: probabilities that are not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropout {
+    /// Attention weights.
+    pub attention: bool,
+    /// Outputs of attention and feed-forward.
+    pub residual: bool,
+    /// The embedding.
+    pub embedding: bool,
 }
 
 /// One decoder or encoder layer.

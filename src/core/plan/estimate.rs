@@ -1,5 +1,6 @@
 //! The whole answer for one job: ledger plus limits, in the shape of the documented JSON result.
 
+use crate::engines::training::{self, TrainInputs};
 use crate::engines::{Engine, Inputs, ServeSettings, engine};
 use crate::hardware::Device;
 use crate::memory::{
@@ -111,6 +112,32 @@ fn unexplained_limits(
     let others = inputs.device.other_processes_bytes.saturating_add(more);
     let device = Device { other_processes_bytes: others, ..inputs.device.clone() };
     Some(super::limits(engine, &Inputs { device: &device, ..*inputs }))
+}
+
+/// The whole answer for one training job.
+///
+/// Errors: what is not modelled, with the field.
+pub fn estimate_training(inputs: &TrainInputs<'_>) -> Result<Estimate, Problem> {
+    let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings, ranks, host } =
+        training::ledger(inputs)?;
+    let Range { low, high } = peak;
+    Ok(Estimate {
+        schema: 1,
+        terms,
+        phases,
+        peak_bytes,
+        peak_low: low,
+        peak_high: high,
+        device,
+        parameters: inputs.model.parameters,
+        kv,
+        limits: super::training_limits(inputs),
+        ranks,
+        host,
+        verdict,
+        refusal,
+        warnings: inputs.model.notes.iter().cloned().chain(warnings).collect(),
+    })
 }
 
 /// The settings given that belong to other engines.

@@ -1,6 +1,7 @@
 //! The inverse: the largest value of one setting that fits, everything else as given.
 
 use super::estimate::Limits;
+use crate::engines::training::{self, TrainInputs, TrainSettings};
 use crate::engines::{Engine, Inputs, Point, ServeSettings, Stop};
 use crate::memory::{Ledger, Term, TermId};
 
@@ -101,6 +102,20 @@ pub fn limits(engine: &dyn Engine, inputs: &Inputs<'_>) -> Limits {
             found.note("max_model_len", asked.term(context, point(context + 1), &beyond));
         }
     }
+    found
+}
+
+/// Largest micro-batch of a training job that fits, everything else as given.
+pub fn training_limits(inputs: &TrainInputs<'_>) -> Limits {
+    let mut found = Limits::default();
+    let total = inputs.device.total_bytes;
+    let with = |micro_batch: u64| TrainSettings { micro_batch, ..inputs.train.clone() };
+    let fits = |n: u64| {
+        let train = with(n);
+        let inputs = TrainInputs { train: &train, ..*inputs };
+        training::peak_bytes(&inputs).is_ok_and(|peak| peak <= total)
+    };
+    found.max_micro_batch = Some(largest(FAR, fits));
     found
 }
 

@@ -7,8 +7,8 @@ mod limits;
 mod options;
 mod projection;
 
-pub use estimate::{Estimate, Limits, estimate};
+pub use estimate::{Estimate, Limits, estimate, estimate_training};
 pub use levers::{Suggestion, Suggestions, suggest};
-pub use limits::{largest, largest_throughout, limits};
+pub use limits::{largest, largest_throughout, limits, training_limits};
 pub use options::{FrontierRow, OptionLimits, ShareLimit, frontier, option_limits};
 pub use projection::{Axis, Plane, Sample, Series, geometric, plane, series};

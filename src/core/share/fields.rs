@@ -19,8 +19,8 @@ pub enum Kind {
     Object(&'static [Field]),
     /// An object of any fields: part of a model's config.
     Config,
-    /// Known, but not modelled yet.
-    Train,
+    /// Text, or a list of texts.
+    Names,
 }
 
 /// One field. `null` and leaving it out mean the same: the default.
@@ -53,7 +53,8 @@ impl Kind {
                 let names: Vec<_> = fields.iter().map(|field| format!("\"{}\": …", field.name)).collect();
                 format!("{{{}}}", names.join(", "))
             }
-            Kind::Config | Kind::Train => "{…}".to_owned(),
+            Kind::Names => "\"…\", [\"…\", …]".to_owned(),
+            Kind::Config => "{…}".to_owned(),
         }
     }
 }
@@ -76,6 +77,8 @@ pub(crate) const SPECULATIVE: Kind = Kind::Whole(0, 1024);
 pub(crate) const LAYERS: Kind = Kind::Whole(0, 1 << 16);
 /// Devices, and each degree of parallelism.
 pub(crate) const DEGREE: Kind = Kind::Whole(1, 1 << 16);
+/// Inner width of an adapter.
+pub(crate) const RANK: Kind = Kind::Whole(1, 1 << 16);
 /// Device total: 64 MiB (below, no CUDA context fits) to 1 PiB.
 pub(crate) const TOTAL: Kind = Kind::Whole(64 << 20, 1 << 50);
 /// Bytes measured or held by others: up to 1 PiB.
@@ -152,7 +155,42 @@ const SERVE: &[Field] = &[
     f("new_tokens", NEW_TOKENS),
 ];
 
-const JOB: &[Field] = &[f("serve", Kind::Object(SERVE)), f("train", Kind::Train)];
+const LORA: &[Field] = &[f("rank", RANK), f("targets", Kind::Names)];
+
+const TRAIN: &[Field] = &[
+    f("micro_batch", SEQUENCES),
+    f("seq_len", TOKENS),
+    f("gradient_accumulation", SEQUENCES),
+    f("precision", Kind::Choice(&["bf16", "bf16-mixed", "fp16-mixed", "bf16-master", "fp32"])),
+    f(
+        "optimizer",
+        Kind::Choice(&[
+            "adamw",
+            "adamw8bit",
+            "paged_adamw8bit",
+            "adafactor",
+            "sgd",
+            "sgd_momentum",
+            "lion",
+            "muon",
+        ]),
+    ),
+    f("optimizer_impl", Kind::Choice(&["forloop", "foreach", "fused", "loop"])),
+    f("zero_stage", Kind::Whole(0, 3)),
+    f("fsdp", Kind::Text),
+    f("offload_optimizer", Kind::Flag),
+    f("offload_params", Kind::Flag),
+    f("reduce_bucket_elements", BYTES),
+    f("checkpointing", Kind::Choice(&["none", "full", "selective"])),
+    f("attention", Kind::Choice(&["eager", "sdpa", "flash"])),
+    f("loss", Kind::Choice(&["hf", "plain", "fused", "none"])),
+    f("hold_outputs", Kind::Flag),
+    f("padding_mask", Kind::Flag),
+    f("lora", Kind::Object(LORA)),
+    f("base_quantization", Kind::Text),
+];
+
+const JOB: &[Field] = &[f("serve", Kind::Object(SERVE)), f("train", Kind::Object(TRAIN))];
 
 const MEASURED: &[Field] = &[
     f("weights_bytes", BYTES),

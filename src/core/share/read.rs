@@ -67,14 +67,25 @@ impl Scenario {
         map.entry("schema").or_insert_with(|| 1.into());
         let job = map.entry("job").or_insert_with(|| Value::Object(Map::new()));
         if let Some(job) = job.as_object_mut() {
+            if job.contains_key("train") {
+                if job.contains_key("serve") {
+                    return Err(Problem::new("job", Message::new("scenario.two_jobs")));
+                }
+                return typed(value);
+            }
             let serve = job.entry("serve").or_insert_with(|| Value::Object(Map::new()));
             shorten_default_load(serve);
         }
-        serde_json::from_value(value).map_err(|error| {
-            // The table of fields is stricter than the types; a test holds that this cannot be reached.
-            Problem::new("", Message::new("scenario.unreadable").with("what", error.to_string()))
-        })
+        typed(value)
     }
+}
+
+/// The types of a checked document.
+fn typed(value: Value) -> Result<Scenario, Problem> {
+    serde_json::from_value(value).map_err(|error| {
+        // The table of fields is stricter than the types; a test holds that this cannot be reached.
+        Problem::new("", Message::new("scenario.unreadable").with("what", error.to_string()))
+    })
 }
 
 /// A load that nobody gave must not be what a short `max_model_len` refuses: it is cut to that length, in the
@@ -134,12 +145,15 @@ fn check_object(path: &str, map: &mut Map<String, Value>, fields: &[Field]) -> R
 
 fn check_value(path: &str, value: &mut Value, kind: Kind) -> Result<(), Problem> {
     let fine = match (kind, &mut *value) {
-        (_, Value::Null) | (Kind::Config, Value::Object(_)) | (Kind::Flag, Value::Bool(_)) => true,
+        (_, Value::Null)
+        | (Kind::Config, Value::Object(_))
+        | (Kind::Flag, Value::Bool(_))
+        | (Kind::Names, Value::String(_)) => true,
         (Kind::Object(fields), Value::Object(map)) => return check_object(path, map, fields),
-        (Kind::Train, _) => return Err(Problem::new(path, Message::new("scenario.train"))),
         (Kind::Whole(..), Value::Number(number)) => number.is_u64(),
         (Kind::Share | Kind::Ratio, Value::Number(number)) => number.as_f64().is_some_and(f64::is_finite),
         (Kind::Text, Value::String(text)) => return check_text(path, text),
+        (Kind::Names, Value::Array(all)) => all.iter().all(Value::is_string),
         (Kind::Choice(all), Value::String(text)) => all.contains(&text.as_str()),
         _ => false,
     };

@@ -4,7 +4,7 @@ use super::{Job, Resolved, Scenario, WorkingLine};
 use crate::engines::engine;
 use crate::memory::{Part, PhaseId, Provenance, RankShare, Residency, Term, TermId, Verdict, highest};
 use crate::model::preset;
-use crate::plan::{Estimate, Suggestions, estimate, option_limits, suggest};
+use crate::plan::{Estimate, Suggestions, option_limits, suggest};
 use crate::units::{Bytes, Message, Problem, bytes_human, bytes_signed, count};
 
 /// The answer to one Scenario, as rows.
@@ -129,7 +129,7 @@ impl Report {
     /// Errors: those of [`super::run`].
     pub fn of(scenario: &Scenario) -> Result<Report, Problem> {
         let resolved = scenario.resolve()?;
-        Ok(Report::new(scenario, &resolved, &estimate(&resolved.inputs())?))
+        Ok(Report::new(scenario, &resolved, &resolved.estimate()?))
     }
 
     /// The rows of `answer`, which was computed from `resolved`, which is `scenario` looked up.
@@ -168,6 +168,9 @@ impl Report {
 
     /// The same, with what could be changed.
     pub fn with_suggestions(mut self, resolved: &Resolved) -> Report {
+        if resolved.train.is_some() {
+            return self;
+        }
         self.suggestions = engine(&resolved.serve.engine).ok().map(|e| suggest(e, &resolved.inputs()));
         self
     }
@@ -175,7 +178,12 @@ impl Report {
 
 /// The verdict with its figures.
 fn sentence(scenario: &Scenario, resolved: &Resolved, answer: &Estimate) -> Message {
-    let Job::Serve(serve) = &scenario.job;
+    let engine = match &scenario.job {
+        Job::Serve(serve) => {
+            engine(&serve.engine).map_or_else(|_| serve.engine.clone(), |e| e.name().to_owned())
+        }
+        Job::Train(_) => "transformers".to_owned(),
+    };
     let model = scenario.model.preset.as_deref().and_then(preset).map(|p| p.name.to_owned());
     let device = &resolved.device;
     let device_name =
@@ -194,7 +202,7 @@ fn sentence(scenario: &Scenario, resolved: &Resolved, answer: &Estimate) -> Mess
     let high = highest(&answer.phases).map(|id| format!("phase.{}", id.id()));
     Message::new(id)
         .with("model", model.unwrap_or_else(|| resolved.model.name.clone()))
-        .with("engine", engine(&serve.engine).map_or_else(|_| serve.engine.clone(), |e| e.name().to_owned()))
+        .with("engine", engine)
         .with("count", device.count)
         .with("device", device_name)
         .with("peak", Bytes(answer.peak_bytes))
@@ -236,6 +244,9 @@ fn facts(answer: &Estimate) -> Vec<(&'static str, String)> {
 
 /// Limits of options, for people.
 fn options(resolved: &Resolved) -> Vec<(&'static str, String)> {
+    if resolved.train.is_some() {
+        return Vec::new();
+    }
     let Ok(engine) = engine(&resolved.serve.engine) else { return Vec::new() };
     let found = option_limits(engine, &resolved.inputs());
     let name = |field: &str| match field {

@@ -4,6 +4,7 @@ use super::fields::{self, Kind};
 use super::nearest::similar;
 use super::read::{SCHEMA, cut};
 use super::{DeviceRef, Job, ModelRef, Resolved, Scenario};
+use crate::engines::training::{ALL_LINEAR, Targets, TrainSettings};
 use crate::engines::{ServeSettings, engine};
 use crate::hardware::{Device, GPUS, gpu};
 use crate::memory::{Measured, Parallel};
@@ -19,8 +20,16 @@ impl Scenario {
         if self.schema != SCHEMA {
             return Err(Problem::not_accepted("schema", u64::from(self.schema), SCHEMA.to_string()));
         }
-        let Job::Serve(serve) = &self.job;
-        check_serve(serve)?;
+        let (serve, train) = match &self.job {
+            Job::Serve(serve) => {
+                check_serve(serve)?;
+                (serve.clone(), None)
+            }
+            Job::Train(train) => {
+                check_train(train)?;
+                (ServeSettings::default(), Some(train.clone()))
+            }
+        };
         check_measured(&self.measured)?;
         let device = device(&self.device)?;
         check_parallel(&self.parallel, serve.dp_attention, device.count)?;
@@ -30,7 +39,8 @@ impl Scenario {
             device,
             parallel: self.parallel,
             weights: self.weights.clone(),
-            serve: serve.clone(),
+            serve,
+            train,
             measured: self.measured,
         })
     }
@@ -101,6 +111,29 @@ fn check_serve(serve: &ServeSettings) -> Result<(), Problem> {
             && !all.contains(&given.as_str())
         {
             return Err(Problem::not_accepted(&at(name), cut(given), all.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+fn check_train(train: &TrainSettings) -> Result<(), Problem> {
+    let at = |name: &str| format!("job.train.{name}");
+    for (name, given, kind) in [
+        ("micro_batch", train.micro_batch, fields::SEQUENCES),
+        ("seq_len", train.seq_len, fields::TOKENS),
+        ("gradient_accumulation", train.gradient_accumulation, fields::SEQUENCES),
+        ("zero_stage", train.zero_stage, Kind::Whole(0, 3)),
+        ("reduce_bucket_elements", train.reduce_bucket_elements, fields::BYTES),
+    ] {
+        whole(&at(name), given, kind)?;
+    }
+    if let Some(lora) = &train.lora {
+        whole(&at("lora.rank"), lora.rank, fields::RANK)?;
+        if let Targets::Named(name) = &lora.targets
+            && name != ALL_LINEAR
+        {
+            let accepted = format!("{ALL_LINEAR}, [\"q_proj\", …]");
+            return Err(Problem::not_accepted(&at("lora.targets"), cut(name), accepted));
         }
     }
     Ok(())

@@ -1,10 +1,11 @@
 //! The one input document (design.md 4): permalink, command line, worker and tests use this type.
 
+use crate::engines::training::{TrainInputs, TrainSettings};
 use crate::engines::{Inputs, ServeSettings};
 use crate::hardware::Device;
 use crate::memory::{Measured, Parallel, WeightsSpec};
 use crate::model::Model;
-use crate::plan::{Estimate, estimate};
+use crate::plan::{Estimate, estimate, estimate_training};
 use crate::units::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -75,9 +76,13 @@ impl Default for DeviceRef {
 /// What runs on the device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+// There is one in a document; a box would cost every reader more than the bytes.
+#[allow(clippy::large_enum_variant)]
 pub enum Job {
     /// Serving.
     Serve(ServeSettings),
+    /// Training.
+    Train(TrainSettings),
 }
 
 /// A Scenario whose names have been looked up and whose values have been checked.
@@ -93,13 +98,38 @@ pub struct Resolved {
     pub parallel: Parallel,
     /// Storage of weights.
     pub weights: WeightsSpec,
-    /// Engine options.
+    /// Engine options; the defaults for a training job.
     pub serve: ServeSettings,
+    /// Settings of a training job.
+    pub train: Option<TrainSettings>,
     /// Figures that replace modelled terms.
     pub measured: Measured,
 }
 
 impl Resolved {
+    /// The whole answer for this job.
+    ///
+    /// Errors: what engine or trainer does not accept, with the field.
+    pub fn estimate(&self) -> Result<Estimate, Problem> {
+        match self.train_inputs() {
+            Some(inputs) => estimate_training(&inputs),
+            None => estimate(&self.inputs()),
+        }
+    }
+
+    /// The view of a training job; none where the job is serving.
+    pub fn train_inputs(&self) -> Option<TrainInputs<'_>> {
+        let train = self.train.as_ref()?;
+        Some(TrainInputs {
+            model: &self.model,
+            device: &self.device,
+            parallel: self.parallel,
+            weights: &self.weights,
+            train,
+            measured: self.measured,
+        })
+    }
+
     /// The view an engine takes.
     pub fn inputs(&self) -> Inputs<'_> {
         Inputs {
@@ -116,6 +146,5 @@ impl Resolved {
 
 /// The whole answer for a Scenario.
 pub fn run(scenario: &Scenario) -> Result<Estimate, Problem> {
-    let resolved = scenario.resolve()?;
-    estimate(&resolved.inputs())
+    scenario.resolve()?.estimate()
 }

@@ -2,6 +2,7 @@
 
 use super::{DeviceRef, Job, ModelRef, SCHEMA, Scenario};
 use crate::engines::ServeSettings;
+use crate::engines::training::TrainSettings;
 use crate::memory::{Measured, Parallel, WeightsSpec};
 use serde_json::{Map, Value};
 
@@ -28,7 +29,10 @@ impl Scenario {
     pub fn to_short_json(&self) -> Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         let default = Scenario::new(ModelRef::default(), DeviceRef::default());
-        let default = serde_json::to_value(default).unwrap_or_default();
+        let mut default = serde_json::to_value(default).unwrap_or_default();
+        if matches!(self.job, Job::Train(_)) {
+            default["job"] = serde_json::json!({"train": TrainSettings::default()});
+        }
         if let (Value::Object(map), Value::Object(default)) = (&mut value, &default) {
             for (name, inner) in map.iter_mut() {
                 match (name.as_str(), inner) {
@@ -43,7 +47,16 @@ impl Scenario {
             });
         }
         // A short length cuts a load that is left out: here it has to stand, default or not.
-        let Job::Serve(serve) = &self.job;
+        let serve = match &self.job {
+            Job::Serve(serve) => serve,
+            // A job left out is serving: this one has to stand, however little it says.
+            Job::Train(_) => {
+                if value["job"]["train"].is_null() {
+                    value["job"]["train"] = Map::new().into();
+                }
+                return value;
+            }
+        };
         if serve.max_model_len.is_some_and(|n| n < DEFAULT_LOAD) {
             value["job"]["serve"]["prompt_tokens"] = serve.prompt_tokens.into();
             value["job"]["serve"]["new_tokens"] = serve.new_tokens.into();

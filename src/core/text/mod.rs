@@ -12,6 +12,7 @@ mod report;
 mod sglang;
 mod site;
 mod terms;
+mod training;
 mod transformers;
 mod vllm;
 mod weights;
@@ -36,6 +37,7 @@ pub const TABLES: &[&[Row]] = &[
     sglang::ROWS,
     site::ROWS,
     terms::ROWS,
+    training::ROWS,
     transformers::ROWS,
     vllm::ROWS,
     weights::ROWS,

@@ -6,7 +6,7 @@ use crate::model::{AttentionKind, Model, TensorClass};
 
 /// How a normalisation runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Norm {
+pub(in crate::engines) enum Norm {
     /// RMSNorm: fp32 copy, normalised copy cast back, then the weight (Llama and most others).
     Rms,
     /// RMSNorm with the weight applied in fp32 before the cast (OLMo 2, gpt-oss).
@@ -19,7 +19,7 @@ pub(super) enum Norm {
 
 /// Where the norms of a layer sit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placement {
+pub(in crate::engines) enum Placement {
     /// Before attention and before the feed-forward.
     Pre,
     /// After each, before the residual is added (OLMo 2, EXAONE 4).
@@ -35,7 +35,7 @@ pub(super) enum Placement {
 
 /// How positions are rotated in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rope {
+pub(in crate::engines) enum Rope {
     /// Not at all.
     None,
     /// `q * cos + rotate_half(q) * sin`.
@@ -52,7 +52,7 @@ pub(super) enum Rope {
 
 /// How softmax and scores run in eager attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Softmax {
+pub(in crate::engines) enum Softmax {
     /// fp32, then cast back.
     Fp32,
     /// In the model's dtype, the unmasked scores still held (Falcon).
@@ -61,7 +61,7 @@ pub(super) enum Softmax {
 
 /// How q and k are normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum QkNorm {
+pub(in crate::engines) enum QkNorm {
     /// Each right after its projection, per head or over the full width.
     Interleaved,
     /// Both after all three projections (Gemma 3).
@@ -70,36 +70,36 @@ pub(super) enum QkNorm {
 
 /// The class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Class {
-    pub(super) norm: Norm,
-    pub(super) placement: Placement,
-    pub(super) rope: Rope,
-    pub(super) softmax: Softmax,
-    pub(super) qk_norm: QkNorm,
+pub(in crate::engines) struct Class {
+    pub(in crate::engines) norm: Norm,
+    pub(in crate::engines) placement: Placement,
+    pub(in crate::engines) rope: Rope,
+    pub(in crate::engines) softmax: Softmax,
+    pub(in crate::engines) qk_norm: QkNorm,
     /// q, k and v come out of one matrix whose output stays alive through attention.
-    pub(super) fused_qkv: bool,
+    pub(in crate::engines) fused_qkv: bool,
     /// The embedding is multiplied by a scale, a new tensor.
-    pub(super) scaled_embedding: bool,
+    pub(in crate::engines) scaled_embedding: bool,
     /// sdpa gets a mask even where the causal flag would do (Falcon).
-    pub(super) always_masked: bool,
+    pub(in crate::engines) always_masked: bool,
     /// The layer returns its attention weights, so one layer's survive into the next (Falcon, MPT).
-    pub(super) returns_weights: bool,
+    pub(in crate::engines) returns_weights: bool,
     /// Routing weights stay in fp32 through the experts' combination.
-    pub(super) fp32_combine: bool,
+    pub(in crate::engines) fp32_combine: bool,
     /// The router runs in fp32 on a cast of its input.
-    pub(super) fp32_router: bool,
+    pub(in crate::engines) fp32_router: bool,
     /// Experts have biases and a clamped activation (gpt-oss).
-    pub(super) biased_experts: bool,
+    pub(in crate::engines) biased_experts: bool,
     /// Every expert sees every token (Llama 4).
-    pub(super) dense_experts: bool,
+    pub(in crate::engines) dense_experts: bool,
     /// Small buffers registered beside the parameters (rotary frequencies), each one 512-byte block.
-    pub(super) buffers: u64,
+    pub(in crate::engines) buffers: u64,
     /// Tables of cos and sin alive through the pass: one per kind of rotary embedding.
-    pub(super) rope_tables: u64,
+    pub(in crate::engines) rope_tables: u64,
     /// The class has no sdpa: soft-capped scores, a sink column, or position biases (MPT).
-    pub(super) without_sdpa: bool,
+    pub(in crate::engines) without_sdpa: bool,
     /// The class is known: its stages were checked against traces.
-    pub(super) traced: bool,
+    pub(in crate::engines) traced: bool,
 }
 
 /// Classes whose stages were checked against traces of the real code.
@@ -129,7 +129,7 @@ const TRACED: &[&str] = &[
 ];
 
 impl Class {
-    pub(super) fn of(model: &Model) -> Class {
+    pub(in crate::engines) fn of(model: &Model) -> Class {
         let kind = model.model_type.as_str();
         let norm = match kind {
             "gemma" | "gemma2" | "gemma3" | "gemma3_text" | "qwen3_next" => Norm::Gemma,
@@ -192,7 +192,7 @@ impl Class {
 
 impl Class {
     /// The kernel that really runs: some classes have no sdpa.
-    pub(super) fn attention(&self, serve: &ServeSettings) -> AttentionImpl {
+    pub(in crate::engines) fn attention(&self, serve: &ServeSettings) -> AttentionImpl {
         match serve.attention.unwrap_or_default() {
             AttentionImpl::Sdpa if self.without_sdpa => AttentionImpl::Eager,
             other => other,

@@ -16,23 +16,23 @@ pub(super) struct Stored {
 
 /// What decides lengths and masks: owned, so that a surface can outlive the model.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lengths {
-    pub(super) attention: AttentionImpl,
+pub(in crate::engines) struct Lengths {
+    pub(in crate::engines) attention: AttentionImpl,
     pub(super) cache: CacheImpl,
     pub(super) all_logits: bool,
     pub(super) padded: bool,
     /// sdpa gets a mask in every pass.
     always_masked: bool,
     /// Window of each slot; slot 0 has none.
-    pub(super) windows: [Option<u64>; SLOTS],
+    pub(in crate::engines) windows: [Option<u64>; SLOTS],
 }
 
 /// The fixed part of a job.
 #[derive(Clone, Debug)]
-pub(super) struct Layout<'a> {
+pub(in crate::engines) struct Layout<'a> {
     pub(super) model: &'a Model,
     pub(super) class: Class,
-    pub(super) lengths: Lengths,
+    pub(in crate::engines) lengths: Lengths,
     /// What each layer caches.
     pub(super) kept: Vec<Option<Stored>>,
     /// First and last layer of each kind: the caches that grow or shrink from layer to layer make one of the
@@ -56,7 +56,7 @@ pub(super) struct Layout<'a> {
 
 /// A forward pass of generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(in crate::engines) enum Step {
     /// The whole prompt in one pass.
     Prefill,
     /// One token after `past`; `first` where the cache still is as prefill left it.
@@ -69,7 +69,12 @@ pub(super) enum Step {
 }
 
 impl<'a> Layout<'a> {
-    pub(super) fn new(model: &'a Model, class: Class, serve: &ServeSettings, element: u64) -> Layout<'a> {
+    pub(in crate::engines) fn new(
+        model: &'a Model,
+        class: Class,
+        serve: &ServeSettings,
+        element: u64,
+    ) -> Layout<'a> {
         let mut windows = [None; SLOTS];
         for layer in &model.layers {
             if let Some(window) = window(&layer.attention.kind)
@@ -109,7 +114,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The slot of an attention kind.
-    pub(super) fn slot(&self, kind: &AttentionKind) -> u8 {
+    pub(in crate::engines) fn slot(&self, kind: &AttentionKind) -> u8 {
         let Some(window) = window(kind) else { return 0 };
         let at = self.lengths.windows.iter().position(|w| *w == Some(window)).unwrap_or(SLOTS - 1);
         at as u8
@@ -143,7 +148,7 @@ impl<'a> Layout<'a> {
 
 impl Lengths {
     /// Which slots get a mask tensor in `step`.
-    pub(super) fn masks(&self, step: Step, prompt: u64) -> [bool; SLOTS] {
+    pub(in crate::engines) fn masks(&self, step: Step, prompt: u64) -> [bool; SLOTS] {
         let all = match self.attention {
             AttentionImpl::Flash => return [false; SLOTS],
             AttentionImpl::Eager => true,

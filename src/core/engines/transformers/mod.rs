@@ -5,11 +5,11 @@
 //! and `surface` read the peaks off.
 
 mod attention;
-mod class;
+pub(in crate::engines) mod class;
 mod emit;
 mod feed_forward;
 mod job;
-mod layout;
+pub(in crate::engines) mod layout;
 mod ledger;
 mod program;
 mod scores;

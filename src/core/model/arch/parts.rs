@@ -2,7 +2,7 @@
 
 use crate::model::fields::{Fields, MAX_HEADS, MAX_SIZE};
 use crate::model::tensors::{Scope, Tensors};
-use crate::model::{Attention, AttentionKind, Layer, Mlp, MlpKind, Model, Sharding, TensorClass};
+use crate::model::{Attention, AttentionKind, Dropout, Layer, Mlp, MlpKind, Model, Sharding, TensorClass};
 use crate::units::Problem;
 use serde_json::Value;
 
@@ -59,6 +59,8 @@ pub(crate) fn blank(model_type: &str, hidden_size: u64, vocab_size: u64) -> Mode
         mtp_layers: 0,
         rotary_table_elements: 0,
         hf_caches_all_heads: false,
+        rotary_dim: 0,
+        dropout: Dropout::default(),
         notes: Vec::new(),
     }
 }

@@ -1,0 +1,126 @@
+//! A training job as it is asked: what is accepted, warned about and fixed before a step runs.
+
+use super::program::{Names, Program};
+use super::settings::{Precision, TrainSettings};
+use crate::engines::transformers::class::Class;
+use crate::engines::transformers::layout::Layout;
+use crate::engines::{CacheImpl, LogitsKept, ServeSettings};
+use crate::hardware::Device;
+use crate::memory::{Measured, Parallel, WeightsSpec};
+use crate::model::{AttentionKind, Model};
+use crate::units::{Message, Problem};
+use std::cell::RefCell;
+
+/// Everything that a training answer needs; borrowed, resolved and validated by `share`.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainInputs<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The device.
+    pub device: &'a Device,
+    /// Parallelism.
+    pub parallel: Parallel,
+    /// Storage of weights.
+    pub weights: &'a WeightsSpec,
+    /// Settings of the step.
+    pub train: &'a TrainSettings,
+    /// Figures that replace modelled terms.
+    pub measured: Measured,
+}
+
+/// Share by which transients of a class without a checked trace may be off, in percent.
+pub(super) const UNTRACED_PERCENT: u64 = 15;
+
+/// A job that can be run: its program and what a person should know.
+pub(super) struct Job<'a> {
+    pub(super) program: Program<'a>,
+    pub(super) warnings: Vec<Message>,
+    /// By how much transients may be off, in percent.
+    pub(super) spread: u64,
+}
+
+fn refused(field: &str, id: &'static str) -> Problem {
+    Problem::new(field, Message::new(id).with("field", field))
+}
+
+impl<'a> Job<'a> {
+    /// Checks what is modelled.
+    pub(super) fn new(inputs: &TrainInputs<'a>) -> Result<Job<'a>, Problem> {
+        let TrainInputs { model, train, .. } = *inputs;
+        if !model.encoder_layers.is_empty() {
+            let message = Message::new("transformers.encoder_decoder");
+            return Err(Problem::new("model", message.with("model_type", model.model_type.as_str())));
+        }
+        if model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Recurrent(_))) {
+            let message = Message::new("training.recurrent");
+            return Err(Problem::new("model", message.with("model_type", model.model_type.as_str())));
+        }
+        not_yet(inputs)?;
+        let class = Class::of(model);
+        if model.attention_sinks || class.dense_experts || class.biased_experts {
+            let message = Message::new("training.class");
+            return Err(Problem::new("model", message.with("model_type", model.model_type.as_str())));
+        }
+        let serve = ServeSettings {
+            attention: Some(train.attention),
+            logits: LogitsKept::All,
+            cache: CacheImpl::None,
+            padding_mask: train.padding_mask,
+            ..ServeSettings::default()
+        };
+        let e = train.precision.parameter_bytes();
+        let mut warnings = Vec::new();
+        if class.attention(&serve) != train.attention {
+            let message = Message::new("transformers.no_sdpa");
+            warnings.push(message.with("model_type", model.model_type.as_str()));
+        }
+        if model.vision.is_some() {
+            warnings.push(Message::new("training.vision"));
+        }
+        if !class.traced {
+            let message = Message::new("transformers.untraced");
+            let message = message.with("model_type", model.model_type.as_str());
+            warnings.push(message.with("percent", UNTRACED_PERCENT));
+        }
+        let spread = if class.traced { 0 } else { UNTRACED_PERCENT };
+        let program = Program {
+            model,
+            class,
+            train,
+            layout: Layout::new(model, class, &serve, e),
+            names: Names { up: "up_proj", down: "down_proj", output: "o_proj", qkv: "qkv_proj" },
+            e,
+            fast: train.precision.mixed().then_some(2),
+            half_to_float: train.precision == Precision::Fp16Mixed,
+            full_width_qk_norm: matches!(model.model_type.as_str(), "olmo2" | "olmo3" | "minimax_m2"),
+            dropout: model.dropout,
+            casts: RefCell::new(Vec::new()),
+        };
+        Ok(Job { program, warnings, spread })
+    }
+}
+
+/// What is accepted by name but not modelled yet: told, not guessed.
+fn not_yet(inputs: &TrainInputs<'_>) -> Result<(), Problem> {
+    let TrainInputs { train, parallel, device, .. } = *inputs;
+    let sharded = parallel.tensor > 1 || parallel.pipeline > 1 || parallel.expert > 1 || parallel.context > 1;
+    if sharded || parallel.data > 1 || device.count > 1 {
+        return Err(refused("parallel", "training.one_device"));
+    }
+    if train.zero_stage > 0 {
+        return Err(refused("job.train.zero_stage", "training.one_device"));
+    }
+    if train.fsdp.is_some() {
+        return Err(refused("job.train.fsdp", "training.one_device"));
+    }
+    if train.offload_optimizer {
+        return Err(refused("job.train.offload_optimizer", "training.no_offload"));
+    }
+    if train.offload_params {
+        return Err(refused("job.train.offload_params", "training.no_offload"));
+    }
+    if train.base_quantization.is_some() {
+        return Err(refused("job.train.base_quantization", "training.no_quantised_base"));
+    }
+    Ok(())
+}

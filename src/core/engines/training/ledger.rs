@@ -1,0 +1,215 @@
+//! From a step's highest moments to the ledger: terms of each phase, range and verdict.
+
+use super::graph::Rules;
+use super::job::{Job, TrainInputs};
+use super::pool::{ByKind, Kind, Moment};
+use super::states::{States, states};
+use super::step::{Step, run};
+use crate::memory::context::{Observed, context_overhead, library_workspace};
+use crate::memory::{
+    DeviceBudget, Ledger, Phase, PhaseId, Provenance, Range, Residency, Term, TermId, Verdict, Working,
+};
+use crate::units::{Bytes, Message, Overflow, Problem};
+
+/// Phases of a step, in time order.
+const PHASES: [PhaseId; 4] = [PhaseId::Load, PhaseId::Forward, PhaseId::Backward, PhaseId::OptimizerStep];
+
+/// The terms of a step, with the kinds of tensors each is made of.
+const TERMS: &[(TermId, &[Kind], &str)] = &[
+    (TermId::Weights, &[Kind::Weights], "Σ tensors ⌈elements · e / 512⌉ · 512"),
+    (TermId::Gradients, &[Kind::Gradients], "Σ trained tensors ⌈elements · e / 512⌉ · 512"),
+    (TermId::MasterWeights, &[Kind::Master], "Σ trained tensors ⌈elements · 4 / 512⌉ · 512"),
+    (TermId::OptimizerStates, &[Kind::States], "Σ states of trained tensors"),
+    (TermId::OptimizerTransient, &[Kind::OptimizerTransient], "temporaries of the optimizer's widest moment"),
+    (TermId::SavedActivations, &[Kind::Saved], ALIVE),
+    (TermId::RecomputeTransient, &[Kind::Recompute], ALIVE),
+    (TermId::Activations, &[Kind::Activations], ALIVE),
+    (TermId::AttentionScores, &[Kind::Scores], ALIVE),
+    (TermId::Logits, &[Kind::Logits], ALIVE),
+    (TermId::Loss, &[Kind::Loss], ALIVE),
+];
+
+const ALIVE: &str = "Σ tensors alive at the peak, each ⌈bytes / 512⌉ · 512";
+
+fn of(by: &ByKind, kinds: &[Kind]) -> u64 {
+    kinds.iter().map(|k| by[*k as usize]).sum()
+}
+
+fn total(figures: &[u64]) -> Result<u64, Overflow> {
+    Bytes::sum(figures.iter().map(|&b| Bytes(b))).map(|b| b.0)
+}
+
+/// A step with its states: the last forward and backward of an accumulation, where there are several.
+fn simulate(job: &Job<'_>, states: &States) -> Result<Step, Problem> {
+    let accumulated = job.program.train.gradient_accumulation > 1;
+    run(&job.program, states, Rules { accumulated, in_place_sums: false, fused_dropout: false })
+}
+
+/// Peak of a job in bytes, for searches: what [`ledger`] answers as `peak_bytes`.
+///
+/// Errors: as the ledger.
+pub fn peak_bytes(inputs: &TrainInputs<'_>) -> Result<u64, Problem> {
+    let job = Job::new(inputs)?;
+    let step = simulate(&job, &states(inputs.model, inputs.train))?;
+    let outside = Outside::new(inputs);
+    let highest = step.forward.bytes.max(step.backward.bytes).max(step.optimizer.bytes);
+    Ok(total(&[highest, outside.context.bytes, outside.workspace.bytes, outside.others])?)
+}
+
+/// Bytes outside the framework's allocator, and its library workspace.
+struct Outside {
+    context: Term,
+    workspace: Term,
+    others: u64,
+}
+
+impl Outside {
+    fn new(inputs: &TrainInputs<'_>) -> Outside {
+        let arch = inputs.device.gpu.map(|g| g.arch);
+        let mut context = context_overhead(arch).term(TermId::ContextOverhead);
+        let mut workspace = library_workspace(arch).term(TermId::Workspace);
+        context.phases = PHASES.to_vec();
+        if let Some(measured) = inputs.measured.non_torch_bytes {
+            let Observed { point, .. } = context_overhead(arch);
+            (context.bytes, context.low, context.high) = (measured, measured, measured);
+            context.provenance = Provenance::Measured;
+            context.working = Working::new("measured", measured).with("modelled", point, "B");
+        }
+        workspace.residency = Residency::Resident;
+        // The workspace is there from the first matrix product on.
+        workspace.phases = PHASES[1..].to_vec();
+        Outside { context, workspace, others: inputs.device.other_processes_bytes }
+    }
+}
+
+/// The ledger of one training step.
+///
+/// Errors: what is not modelled, with the field.
+pub fn ledger(inputs: &TrainInputs<'_>) -> Result<Ledger, Problem> {
+    let job = Job::new(inputs)?;
+    let states = states(inputs.model, inputs.train);
+    let step = simulate(&job, &states)?;
+    let outside = Outside::new(inputs);
+    let moments = [step.load, step.forward, step.backward, step.optimizer];
+    let mut phases = Vec::new();
+    for (id, moment) in PHASES.into_iter().zip(&moments) {
+        let workspace = if id == PhaseId::Load { 0 } else { outside.workspace.bytes };
+        phases.push(Phase {
+            id,
+            allocated_bytes: moment.bytes,
+            peak_bytes: total(&[moment.bytes, workspace, outside.context.bytes, outside.others])?,
+        });
+    }
+    let mut terms = Vec::new();
+    for (id, kinds, formula) in TERMS {
+        terms.extend(rows(*id, kinds, formula, &moments, inputs, &job, &states));
+    }
+    terms.extend([outside.workspace, outside.context]);
+    if outside.others > 0 {
+        terms.push(other_processes(outside.others));
+    }
+    let top = crate::memory::highest(&phases).ok_or(Overflow)?;
+    let alive = || terms.iter().filter(|t| t.phases.contains(&top));
+    let sum = |of: fn(&Term) -> u64| total(&alive().map(of).collect::<Vec<_>>());
+    let peak_bytes = sum(|t| t.bytes)?;
+    let range = Range { low: sum(|t| t.low)?, high: sum(|t| t.high)? };
+    let device_total = inputs.device.total_bytes;
+    let verdict = if range.high <= device_total {
+        Verdict::Fits
+    } else if peak_bytes <= device_total {
+        Verdict::Tight
+    } else {
+        Verdict::DoesNotFit
+    };
+    let mut warnings = job.warnings;
+    warnings.push(Message::new("transformers.reserved"));
+    Ok(Ledger {
+        terms,
+        phases,
+        device: DeviceBudget {
+            total_bytes: device_total,
+            budget_bytes: device_total.saturating_sub(outside.others),
+        },
+        kv: None,
+        peak: range,
+        peak_bytes,
+        verdict,
+        refusal: None,
+        warnings,
+        ranks: Vec::new(),
+        host: Vec::new(),
+    })
+}
+
+/// The rows of one term: one for each size it has in some phases, the largest first.
+fn rows(
+    id: TermId,
+    kinds: &[Kind],
+    formula: &'static str,
+    moments: &[Moment; 4],
+    inputs: &TrainInputs<'_>,
+    job: &Job<'_>,
+    states: &States,
+) -> Vec<Term> {
+    let mut sizes: Vec<(u64, Vec<PhaseId>, Moment)> = Vec::new();
+    for (phase, moment) in PHASES.into_iter().zip(moments) {
+        let bytes = of(&moment.by, kinds);
+        if bytes == 0 {
+            continue;
+        }
+        match sizes.iter_mut().find(|(b, ..)| *b == bytes) {
+            Some((_, phases, _)) => phases.push(phase),
+            None => sizes.push((bytes, vec![phase], *moment)),
+        }
+    }
+    sizes.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
+    let row = |(bytes, phases, moment): (u64, Vec<PhaseId>, Moment)| {
+        let stays = matches!(
+            id,
+            TermId::Weights | TermId::MasterWeights | TermId::OptimizerStates | TermId::Gradients
+        );
+        let band = if stays { 0 } else { bytes / 100 * job.spread };
+        let t = inputs.train;
+        let mut working = Working::new(formula, bytes);
+        if stays {
+            working = working
+                .with("parameters", states.parameters, "")
+                .with("trained", states.trained_parameters, "")
+                .with("precision", t.precision.id(), "");
+        } else {
+            working = working
+                .with("B", t.micro_batch, "sequences")
+                .with("S", t.seq_len, "tokens")
+                .with("operator", moment.op, "");
+            if moment.layer > 0 {
+                working = working.with("layer", moment.layer - 1, "");
+            }
+        }
+        Term {
+            id,
+            bytes,
+            low: bytes - band,
+            high: bytes.saturating_add(band),
+            residency: if stays { Residency::Resident } else { Residency::Transient },
+            phases,
+            provenance: if band == 0 { Provenance::Exact } else { Provenance::Bounded },
+            source: "torch 2.15 autograd, transformers 5.24 modelling code",
+            working,
+        }
+    };
+    sizes.into_iter().map(row).collect()
+}
+
+fn other_processes(bytes: u64) -> Term {
+    Term {
+        id: TermId::OtherProcesses,
+        bytes,
+        low: bytes,
+        high: bytes,
+        residency: Residency::Resident,
+        phases: PhaseId::ALL.to_vec(),
+        provenance: Provenance::Measured,
+        source: "",
+        working: Working::new("other_processes_bytes", bytes),
+    }
+}

@@ -1,0 +1,264 @@
+//! What one forward pass of a model is made of, and the parts that every class shares: linear layers with their
+//! adapters and casts, and normalisations.
+
+use super::graph::{Data, Graph, Tensor};
+use super::ops::F32;
+use super::settings::TrainSettings;
+use crate::engines::transformers::class::{Class, Norm};
+use crate::engines::transformers::layout::Layout;
+use crate::model::{Dropout, Model};
+use std::cell::RefCell;
+
+/// A model, a class and settings: everything that the forward pass needs to know.
+#[derive(Debug)]
+pub(super) struct Program<'a> {
+    pub(super) model: &'a Model,
+    pub(super) class: Class,
+    pub(super) train: &'a TrainSettings,
+    pub(super) layout: Layout<'a>,
+    /// Names of the linear layers of a plain feed-forward.
+    pub(super) names: Names,
+    /// Bytes of a parameter.
+    pub(super) e: u64,
+    /// Bytes of the elements that autocast computes in, where it is on.
+    pub(super) fast: Option<u64>,
+    /// Half precision is fp16: softmax reads it directly.
+    pub(super) half_to_float: bool,
+    /// q and k are normalised over their full width, not per head.
+    pub(super) full_width_qk_norm: bool,
+    /// Dropout probabilities that are not zero.
+    pub(super) dropout: Dropout,
+    /// Casts of parameters that autocast keeps until its block ends.
+    pub(super) casts: RefCell<Vec<Tensor>>,
+}
+
+/// Names that differ from class to class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    pub(super) up: &'static str,
+    pub(super) down: &'static str,
+    pub(super) output: &'static str,
+    pub(super) qkv: &'static str,
+}
+
+/// One linear layer as it is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Linear {
+    /// The last part of its name.
+    pub(super) name: &'static str,
+    pub(super) input: u64,
+    pub(super) output: u64,
+    pub(super) bias: bool,
+}
+
+impl<'p> Program<'p> {
+    /// B.
+    pub(super) fn b(&self) -> u64 {
+        self.train.micro_batch
+    }
+
+    /// S.
+    pub(super) fn s(&self) -> u64 {
+        self.train.seq_len
+    }
+
+    /// T: tokens of the pass.
+    pub(super) fn t(&self) -> u64 {
+        self.b().saturating_mul(self.s())
+    }
+
+    /// Bytes of an element that a product gives for an input of `e` bytes.
+    pub(super) fn product(&self, e: u64) -> u64 {
+        self.fast.unwrap_or(e)
+    }
+
+    /// Whether the base model's parameters get gradients.
+    pub(super) fn full(&self) -> bool {
+        self.train.lora.is_none()
+    }
+
+    /// The embedding's output is made to take a gradient, so that checkpoints have one to hand back.
+    pub(super) fn wants_input_grads(&self) -> bool {
+        !self.full() && self.train.checkpointing != super::settings::Checkpointing::None
+    }
+
+    /// A parameter of `n` elements of the base model.
+    pub(super) fn weight(&self, g: &Graph<'p>, n: u64) -> Tensor {
+        g.parameter(n, self.e, self.full())
+    }
+
+    /// What autocast makes of an operand of a product: a cast, unless it is in half precision already.
+    pub(super) fn operand(&self, g: &Graph<'p>, x: &Tensor) -> Tensor {
+        match self.fast {
+            Some(fast) if x.data.e != fast => g.cast("autocast", x, fast),
+            _ => x.clone(),
+        }
+    }
+
+    /// The cast of a parameter, kept until autocast's block ends where it is trained.
+    pub(super) fn parameter_operand(&self, g: &Graph<'p>, w: &Tensor) -> Tensor {
+        let cast = self.operand(g, w);
+        if self.fast.is_some() && w.tracked() && cast.data.e != w.data.e {
+            self.casts.borrow_mut().push(cast.clone());
+        }
+        cast
+    }
+
+    /// `nn.Linear`, with its adapter where it has one.
+    pub(super) fn linear(&self, g: &Graph<'p>, layer: Linear, x: &Tensor) -> Tensor {
+        let base = self.product_with(g, layer, x, self.e, self.full());
+        let Some(lora) = self.train.lora.as_ref().filter(|l| l.targets.hold(layer.name)) else {
+            return base;
+        };
+        // Adapters are fp32: the input is cast, and the sum is fp32 until it is cast back.
+        let back = base.data.e;
+        let x = g.cast("to(float32)", x, F32);
+        let down = Linear { name: "lora_A", input: layer.input, output: lora.rank, bias: false };
+        let up = Linear { name: "lora_B", input: lora.rank, output: layer.output, bias: false };
+        let sum = {
+            let delta = {
+                let low = self.product_with(g, down, &x, F32, true);
+                self.product_with(g, up, &low, F32, true)
+            };
+            let scaled = g.scale("mul(scaling)", &delta);
+            drop(delta);
+            g.add("add(lora)", &base, &scaled)
+        };
+        drop(base);
+        g.cast("to(dtype)", &sum, back)
+    }
+
+    /// The product itself: `mm`, or `addmm` where there is a bias.
+    pub(super) fn product_with(
+        &self,
+        g: &Graph<'p>,
+        layer: Linear,
+        x: &Tensor,
+        e: u64,
+        trained: bool,
+    ) -> Tensor {
+        let weight = g.parameter(layer.input.saturating_mul(layer.output), e, trained);
+        let bias = layer.bias.then(|| g.parameter(layer.output, e, trained));
+        self.product_of(g, layer, x, &weight, bias)
+    }
+
+    /// The product with a given weight.
+    pub(super) fn product_of(
+        &self,
+        g: &Graph<'p>,
+        layer: Linear,
+        x: &Tensor,
+        weight: &Tensor,
+        bias: Option<Tensor>,
+    ) -> Tensor {
+        let Linear { input, output, .. } = layer;
+        let e = weight.data.e;
+        let x = self.operand(g, x);
+        let weight = self.parameter_operand(g, weight);
+        let bias = bias.map(|b| self.parameter_operand(g, &b));
+        let tracked = g.records(&[&x, &weight]);
+        let kept_x = g.save_if(tracked && weight.tracked(), &x.data);
+        let kept_w = g.save_if(tracked && x.tracked(), &weight.data);
+        let rows = x.data.n.checked_div(input).unwrap_or(0);
+        let out = g.new_data("mm", rows.saturating_mul(output), self.product(e));
+        if !tracked {
+            return Tensor::plain(out);
+        }
+        let (n, kx) = (weight.data.n, x.data.n);
+        let nobody = g.constant("", 0, e);
+        let with_bias = bias.is_some();
+        let bias = bias.unwrap_or(nobody);
+        let bias_tracked = bias.tracked();
+        g.node(out, &[&x, &weight, &bias], move |g, grad| {
+            let of_x = |g: &Graph<'p>| kept_w.as_ref().map(|_| g.new_data("mm", kx, grad.e));
+            let of_w = |g: &Graph<'p>| kept_x.as_ref().map(|_| g.new_data("mm", n, grad.e));
+            // addmm takes its operands in order, mm the second first.
+            let (x, w) = if with_bias {
+                let x = of_x(g);
+                (x, of_w(g))
+            } else {
+                let w = of_w(g);
+                (of_x(g), w)
+            };
+            let b = bias_tracked.then(|| g.new_data("sum", output, grad.e));
+            vec![x, w, b]
+        })
+    }
+
+    /// The normalisation of `rows` rows of `width` per token.
+    pub(super) fn norm(&self, g: &Graph<'p>, x: &Tensor, rows: u64, width: u64) -> Tensor {
+        let rows = rows.saturating_mul(self.t());
+        match self.class.norm {
+            Norm::Fused => self.layer_norm(g, x, rows, width),
+            Norm::Rms => {
+                let back = x.data.e;
+                let scaled = g.normalised(x, rows);
+                let low = g.cast("to(dtype)", &scaled, back);
+                let weight = self.weight(g, width);
+                let out = g.mul("mul(weight)", &weight, &low);
+                drop(scaled);
+                out
+            }
+            Norm::RmsWeightFp32 => {
+                let back = x.data.e;
+                let scaled = g.normalised(x, rows);
+                let weight = self.weight(g, width);
+                let weighted = g.mul("mul(weight)", &weight, &scaled);
+                g.cast("to(dtype)", &weighted, back)
+            }
+            Norm::Gemma => {
+                let back = x.data.e;
+                let x32 = g.cast("float", x, F32);
+                let root = {
+                    let mean = {
+                        let square = g.square(&x32);
+                        g.mean(&square, rows)
+                    };
+                    let shifted = g.shift("add(eps)", &mean);
+                    drop(mean);
+                    g.rsqrt(&shifted)
+                };
+                let scaled = g.mul("mul(rsqrt)", &x32, &root);
+                drop((x32, root));
+                let weight = self.weight(g, width);
+                let one_plus = {
+                    let weight = g.cast("weight.float()", &weight, F32);
+                    g.shift("add(1)", &weight)
+                };
+                let weighted = g.mul("mul(weight)", &scaled, &one_plus);
+                drop((scaled, one_plus));
+                g.cast("type_as", &weighted, back)
+            }
+        }
+    }
+
+    /// `native_layer_norm`: one kernel that keeps its input, mean and reciprocal deviation.
+    fn layer_norm(&self, g: &Graph<'p>, x: &Tensor, rows: u64, width: u64) -> Tensor {
+        // Autocast runs it in fp32.
+        let x = if self.fast.is_some() { g.cast("autocast", x, F32) } else { x.clone() };
+        let (weight, bias) = (self.weight(g, width), self.weight(g, width));
+        let tracked = g.records(&[&x, &weight]);
+        let kept = g.save_if(tracked, &x.data);
+        let kept_weight = g.save_if(tracked, &weight.data);
+        let out = g.new_data("native_layer_norm", x.data.n, x.data.e);
+        let statistics = [(); 2].map(|()| g.new_data("native_layer_norm", rows, F32));
+        if !tracked {
+            return Tensor::plain(out);
+        }
+        let statistics = statistics.map(|s| g.save(&s));
+        let (e, trained) = (self.e, weight.tracked());
+        let wanted = x.tracked();
+        g.node(out, &[&x, &weight, &bias], move |g, grad| {
+            let out = wanted.then(|| g.new_like("native_layer_norm_backward", &grad, grad.e));
+            let of = |g: &Graph<'p>| trained.then(|| g.new_data("native_layer_norm_backward", width, e));
+            let (weight, bias) = (of(g), of(g));
+            drop((kept, kept_weight, statistics));
+            vec![out, weight, bias]
+        })
+    }
+
+    /// A tensor of `per_token` elements for every token, in the model's dtype, without history.
+    pub(super) fn token(&self, g: &Graph<'p>, op: &'static str, per_token: u64) -> Data {
+        g.new_data(op, self.t().saturating_mul(per_token), self.e)
+    }
+}
