@@ -12,6 +12,7 @@ mod kv_cache;
 mod layers;
 mod levers;
 mod limits;
+mod lmdeploy;
 mod model;
 mod model_input;
 mod permalink;

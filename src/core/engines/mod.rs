@@ -1,5 +1,6 @@
 //! Layer 3: engines. One file each: what it allocates beforehand, rounds and reserves, by version.
 
+mod lmdeploy;
 mod pooled;
 mod settings;
 mod sglang;
@@ -147,7 +148,7 @@ pub const ENGINES: &[&dyn Engine] = &[
     &NotModelled { id: "ollama", name: "Ollama" },
     &NotModelled { id: "tensorrt_llm", name: "TensorRT-LLM" },
     &NotModelled { id: "tgi", name: "TGI" },
-    &NotModelled { id: "lmdeploy", name: "LMDeploy" },
+    &lmdeploy::Lmdeploy,
 ];
 
 /// The engine of that id.

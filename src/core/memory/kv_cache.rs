@@ -22,6 +22,7 @@ pub const KV_DTYPES: &[KvDType] = &[
     row("fp8_e5m2", 1, 1),
     row("fp8_inc", 1, 1),
     row("int8", 1, 1),
+    row("int4", 2, 1),
     row("q8_0", 32, 34),
     row("q5_1", 32, 24),
     row("q5_0", 32, 22),

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod engines;
 mod levers;
+mod lmdeploy;
 mod model;
 mod plan;
 mod pooled;
@@ -29,6 +30,7 @@ pub const TABLES: &[&[Row]] = &[
     checkpoint::ROWS,
     engines::ROWS,
     levers::ROWS,
+    lmdeploy::ROWS,
     model::ROWS,
     plan::ROWS,
     pooled::ROWS,
