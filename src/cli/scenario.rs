@@ -117,7 +117,7 @@ fn typed(path: &str, text: &str) -> Result<Value, Problem> {
             number.map_or_else(|| text.into(), Value::Number)
         }
         Some(Kind::Flag) => text.parse::<bool>().map_or_else(|_| text.into(), Value::Bool),
-        Some(Kind::Config | Kind::Object(_)) => {
+        Some(Kind::Config | Kind::File | Kind::Object(_)) => {
             serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
         }
         // The core refuses what it does not know, and names the nearest field.

@@ -28,6 +28,7 @@ mod training;
 mod transformers;
 mod vllm;
 mod weights;
+mod weights_file;
 
 /// A Scenario from its document, which the test knows to be good.
 fn scenario_of(text: &str) -> oom_ledger_core::share::Scenario {

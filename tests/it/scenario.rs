@@ -50,6 +50,7 @@ fn sample(path: &str, kind: Kind) -> Value {
         Kind::Text if path == "weights.quantization" => json!("fp8"),
         Kind::Text => json!("text"),
         Kind::Names => json!(["q_proj", "v_proj"]),
+        Kind::File => json!({"format": "safetensors", "tensors": ["model.layers.*.w BF16 8 0-3"]}),
         Kind::Config | Kind::Object(_) => json!({"a": 1}),
     }
 }

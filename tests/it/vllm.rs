@@ -6,7 +6,7 @@
 use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
 use oom_ledger_core::hardware::{Device, GPUS, gpu};
 use oom_ledger_core::memory::{Ledger, Measured, Parallel, Provenance, TermId, Verdict, WeightsSpec};
-use oom_ledger_core::model::{AttentionKind, DType, Model, Quantization, RecurrentState, preset};
+use oom_ledger_core::model::{AttentionKind, Model, Quantization, RecurrentState, preset};
 use oom_ledger_core::text;
 use oom_ledger_core::units::{Message, Problem, Value};
 use proptest::prelude::*;
@@ -113,7 +113,7 @@ fn of_row(row: &Row) -> Job {
             context: row.context,
             ..Parallel::default()
         },
-        weights: WeightsSpec { dtype: DType::Bf16, quantization: row.quantization.clone() },
+        weights: WeightsSpec { quantization: row.quantization.clone(), ..WeightsSpec::default() },
         serve: row.serve.clone(),
         measured: row.measured,
     }

@@ -11,7 +11,7 @@ fn model(id: &str) -> Model {
 }
 
 fn spec(id: &str) -> WeightsSpec {
-    WeightsSpec { dtype: DType::Bf16, quantization: Quantization::from_id(id) }
+    WeightsSpec { quantization: Quantization::from_id(id), ..WeightsSpec::default() }
 }
 
 fn tensor(t: u64) -> Parallel {
@@ -24,7 +24,7 @@ fn unquantised_weights_on_one_device_are_parameters_times_bytes() {
         let mut model = row.model().unwrap();
         model.quantization = None;
         for dtype in [DType::Bf16, DType::Fp16, DType::Fp32] {
-            let spec = WeightsSpec { dtype, quantization: None };
+            let spec = WeightsSpec { dtype, ..WeightsSpec::default() };
             let expected: u64 =
                 model.tensors.iter().map(|g| g.elements() * g.count * g.dtype.unwrap_or(dtype).bytes()).sum();
             let term = weights(&model, &spec, Parallel::default(), Layout::Transformers, None).unwrap();
@@ -103,7 +103,8 @@ fn a_scheme_for_experts_says_that_a_dense_model_has_none() {
 #[test]
 fn checkpoint_decides_where_the_scenario_is_silent() {
     let v3 = model("deepseek-v3");
-    let effective = effective_quantization(&v3, &WeightsSpec { dtype: DType::Bf16, quantization: None });
+    let silent = WeightsSpec::default();
+    let effective = effective_quantization(&v3, &silent);
     assert_eq!(effective.quantization, Some(&Quantization::Fp8));
     assert_eq!(effective.note.unwrap().id, "weights.quantization_declared");
     let asked = spec("int8");
@@ -138,7 +139,7 @@ struct Printed {
 /// Relative error of the prediction.
 fn error(row: &Printed) -> f64 {
     let quantization = row.quantization.as_deref().map(|id| Quantization::from_id(id).unwrap());
-    let spec = WeightsSpec { dtype: DType::Bf16, quantization };
+    let spec = WeightsSpec { quantization, ..WeightsSpec::default() };
     let parallel = Parallel { tensor: row.tensor, expert: row.expert, ..Parallel::default() };
     let layout = Layout::serving(Some(row.arch));
     let bytes = weights_bytes(&model(&row.model), &spec, parallel, layout).unwrap();

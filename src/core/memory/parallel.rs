@@ -1,5 +1,6 @@
 //! How a job is spread over devices, how its weights are stored, and what was measured instead.
 
+use crate::model::checkpoint::Summary;
 use crate::model::{DType, Quantization};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,9 @@ pub struct WeightsSpec {
     pub dtype: DType,
     /// Scheme, or none.
     pub quantization: Option<Quantization>,
+    /// The checkpoint itself, as its header describes it: bytes of its tensors instead of a rule's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Summary>,
 }
 
 /// Figures from a log or a measurement that replace modelled terms, in bytes per device.

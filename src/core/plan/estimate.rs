@@ -77,7 +77,9 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
         ledger;
     let Range { low, high } = peak;
     // What the config left open concerns every figure below.
-    let warnings = inputs.model.notes.iter().cloned().chain(warnings).chain(unused(inputs, engine)).collect();
+    let of_file = crate::memory::weights::file_notes(inputs.model, inputs.weights);
+    let notes = inputs.model.notes.iter().cloned().chain(of_file);
+    let warnings = notes.chain(warnings).chain(unused(inputs, engine)).collect();
     Ok(Estimate {
         schema: 1,
         terms,

@@ -21,6 +21,8 @@ pub enum Kind {
     Config,
     /// Text, or a list of texts.
     Names,
+    /// Tensors of a checkpoint, as `model::checkpoint::Summary` writes them.
+    File,
 }
 
 /// One field. `null` and leaving it out mean the same: the default.
@@ -54,7 +56,7 @@ impl Kind {
                 format!("{{{}}}", names.join(", "))
             }
             Kind::Names => "\"…\", [\"…\", …]".to_owned(),
-            Kind::Config => "{…}".to_owned(),
+            Kind::Config | Kind::File => "{…}".to_owned(),
         }
     }
 }
@@ -101,8 +103,11 @@ const PARALLEL: &[Field] = &[
     f("context", DEGREE),
 ];
 
-const WEIGHTS: &[Field] =
-    &[f("dtype", Kind::Choice(&["fp32", "fp16", "bf16"])), f("quantization", Kind::Text)];
+const WEIGHTS: &[Field] = &[
+    f("dtype", Kind::Choice(&["fp32", "fp16", "bf16"])),
+    f("quantization", Kind::Text),
+    f("file", Kind::File),
+];
 
 const SERVE: &[Field] = &[
     f("engine", Kind::Text),

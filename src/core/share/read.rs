@@ -4,6 +4,7 @@ use super::Scenario;
 use super::fields::{Field, Kind, SCENARIO, places};
 use super::nearest::nearest;
 use super::short::DEFAULT_LOAD;
+use crate::model::checkpoint::Summary;
 use crate::model::{Quantization, parse_json};
 use crate::units::{Message, Problem};
 use serde_json::{Map, Value};
@@ -150,6 +151,7 @@ fn check_value(path: &str, value: &mut Value, kind: Kind) -> Result<(), Problem>
         | (Kind::Flag, Value::Bool(_))
         | (Kind::Names, Value::String(_)) => true,
         (Kind::Object(fields), Value::Object(map)) => return check_object(path, map, fields),
+        (Kind::File, value) => return Summary::from_json(value).map(|_| ()),
         (Kind::Whole(..), Value::Number(number)) => number.is_u64(),
         (Kind::Share | Kind::Ratio, Value::Number(number)) => number.as_f64().is_some_and(f64::is_finite),
         (Kind::Text, Value::String(text)) => return check_text(path, text),

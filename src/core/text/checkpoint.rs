@@ -86,6 +86,11 @@ pub(super) const ROWS: &[Row] = &[
         "{file} 含有此处未知存储类型（{given}）的张量；其字节数由它们在文件中的位置得出",
     ),
     (
+        "checkpoint.no_tensors",
+        "the files name no tensor and no total: give the .safetensors files that the index lists, beside it",
+        "这些文件既没有列出张量，也没有给出总量：请同时提供索引所列的 .safetensors 文件",
+    ),
+    (
         "checkpoint.mixed",
         "these files belong to different kinds of checkpoint: {file}; give the files of one",
         "这些文件属于不同类型的检查点：{file}；请只提供其中一种",

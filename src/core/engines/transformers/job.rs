@@ -128,18 +128,20 @@ impl<'a> Job<'a> {
     pub(super) fn weights(&self, inputs: &Inputs<'_>, detail: Detail) -> Result<Term, Problem> {
         let parallel = Parallel { pipeline: self.stages, ..inputs.parallel };
         let layout = weights::Layout::Transformers;
-        let plain;
-        let model = if restored_on_load(inputs.model, inputs.weights).is_some() {
+        let (plain, dense);
+        let (model, spec) = if restored_on_load(inputs.model, inputs.weights).is_some() {
             plain = Model { quantization: None, ..inputs.model.clone() };
-            &plain
+            // What is restored to the dtype is no longer as the file has it.
+            dense = WeightsSpec { file: None, ..inputs.weights.clone() };
+            (&plain, &dense)
         } else {
-            inputs.model
+            (inputs.model, inputs.weights)
         };
         let weights = match detail {
             Detail::Whole => weights::weights,
             Detail::Figures => weights::weights_figures,
         };
-        weights(model, inputs.weights, parallel, layout, inputs.measured.weights_bytes)
+        weights(model, spec, parallel, layout, inputs.measured.weights_bytes)
     }
 }
 

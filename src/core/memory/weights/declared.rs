@@ -36,6 +36,10 @@ pub struct Effective<'a> {
 pub fn effective_quantization<'a>(model: &'a Model, spec: &'a WeightsSpec) -> Effective<'a> {
     let note = |id, scheme: &Quantization| Some(Message::new(id).with("scheme", scheme.id()));
     match (&spec.quantization, &model.quantization) {
+        // The file itself says how its tensors are stored; it needs no rule for what a scheme would make of them.
+        (asked, own) if spec.file.is_some() && (asked.is_none() || asked == own) => {
+            Effective { quantization: own.as_ref(), note: None }
+        }
         (Some(asked), Some(own)) if asked != own => Effective {
             quantization: Some(asked),
             note: Some(

@@ -2,6 +2,7 @@
 
 mod bitsandbytes;
 mod declared;
+mod file;
 mod four_bit_float;
 mod gguf;
 mod group_int4;
@@ -12,6 +13,7 @@ mod split;
 mod stored;
 
 pub use declared::{Effective, effective_quantization};
+pub use file::file_notes;
 
 use super::{Parallel, PhaseId, Provenance, Residency, Term, TermId, WeightsSpec, Working};
 use crate::model::{Model, Quantization};
@@ -71,7 +73,8 @@ fn scheme<'a>(model: &'a Model, spec: &'a WeightsSpec, layout: Layout) -> Result
         _ => None,
     };
     let experts = model.tensors.iter().any(|g| g.expert);
-    Ok(Scheme { dtype: spec.dtype, quantization, gguf, layout, experts })
+    let file = file::File::new(model, spec);
+    Ok(Scheme { dtype: spec.dtype, quantization, gguf, file, layout, experts })
 }
 
 /// Bytes of the weights of the fullest rank; the number alone, for searches and plots.
@@ -110,11 +113,15 @@ pub(crate) fn weights_figures(
     layout: Layout,
     measured: Option<u64>,
 ) -> Result<Term, Problem> {
-    let rank = fullest(model, &scheme(model, spec, layout)?, parallel)?.0;
-    Ok(term(rank, measured, Working::new(FORMULA, measured.unwrap_or(rank.bytes))))
+    let scheme = scheme(model, spec, layout)?;
+    let rank = fullest(model, &scheme, parallel)?.0;
+    let formula = if scheme.file.is_some() { FORMULA_FILE } else { FORMULA };
+    Ok(term(rank, measured, Working::new(formula, measured.unwrap_or(rank.bytes))))
 }
 
 const FORMULA: &str = "Σ count · bytes(shape / t, scheme)";
+/// The same from a checkpoint's own header.
+const FORMULA_FILE: &str = "Σ bytes(file) · elements(shape / t) / elements(shape)";
 
 /// The row of a rank, or of what was measured instead.
 fn term(rank: Rank, measured: Option<u64>, working: Working) -> Term {
@@ -146,6 +153,8 @@ fn term(rank: Rank, measured: Option<u64>, working: Working) -> Term {
 /// The weights of the fullest rank, in bytes, with every tensor group as a line of the working.
 ///
 /// Formula: Σ over tensor groups of count · bytes(shape on this rank, scheme).
+/// With `weights.file`: Σ over its tensors of their bytes in the file, times the share of the elements that the
+/// rank holds of the same tensor.
 /// Symbols: t tensor, p pipeline, x expert parallel degree; e bytes per unquantised element.
 /// Includes: scales and zero points; in serving layouts also rotary tables, expanded latent projections and the
 /// allocator's rounding of large tensors, as engine logs do. Excludes: memory used while loading, adapter slots.
@@ -179,8 +188,14 @@ pub fn weights(
 ) -> Result<Term, Problem> {
     let scheme = scheme(model, spec, layout)?;
     let (rank, holding) = fullest(model, &scheme, parallel)?;
-    let name = scheme.quantization.map_or_else(|| spec.dtype.id().to_owned(), Quantization::id);
-    let mut working = Working::new(FORMULA, measured.unwrap_or(rank.bytes))
+    let name = match (&spec.file, &scheme.file) {
+        (Some(file), Some(_)) => {
+            file.kind.as_ref().map_or_else(|| file.format.id().to_owned(), |kind| format!("gguf:{kind}"))
+        }
+        _ => scheme.quantization.map_or_else(|| spec.dtype.id().to_owned(), Quantization::id),
+    };
+    let formula = if scheme.file.is_some() { FORMULA_FILE } else { FORMULA };
+    let mut working = Working::new(formula, measured.unwrap_or(rank.bytes))
         .with("N", model.parameters, "parameters")
         .with("scheme", name, "")
         .with("e", spec.dtype.bytes(), "B/element")

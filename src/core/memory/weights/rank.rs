@@ -1,6 +1,7 @@
 //! Sums the tensors of every pipeline stage and picks the fullest rank.
 
 use super::Layout;
+use super::file;
 use super::serving::{Extra, extras};
 use super::split::{Cut, Shape, check_heads, on_first_stage, product, stages};
 use super::stored::{Scheme, Stored, stored};
@@ -28,7 +29,9 @@ pub(super) struct Line<'a> {
     /// Largest single allocations of one tensor.
     pub(super) main: u64,
     pub(super) side: u64,
-    pub(super) format: &'static str,
+    pub(super) format: &'a str,
+    /// The shape is not known: tensors of a file that the model does not have.
+    shapeless: bool,
     /// Not every layer has the same format.
     mixed: bool,
 }
@@ -45,7 +48,7 @@ pub(super) struct Holding<'a> {
 /// Errors: degrees that cannot be used.
 pub(super) fn fullest<'a>(
     model: &'a Model,
-    scheme: &Scheme<'_>,
+    scheme: &'a Scheme<'_>,
     parallel: Parallel,
 ) -> Result<(Rank, Holding<'a>), Problem> {
     check_heads(model, parallel.tensor)?;
@@ -63,21 +66,69 @@ pub(super) fn fullest<'a>(
 /// What a rank of `stage` holds.
 fn holding<'a>(
     model: &'a Model,
-    scheme: &Scheme<'_>,
+    scheme: &'a Scheme<'_>,
     parallel: Parallel,
     stage: usize,
 ) -> Result<Holding<'a>, Problem> {
     let cut = Cut::new(parallel, scheme.layout)?;
     let runs = stages(model.layers.len() as u64, parallel.pipeline)?;
-    let mut lines = Vec::with_capacity(model.tensors.len());
-    for group in &model.tensors {
-        lines.extend(line(model, group, scheme, cut, &runs, stage)?);
+    let mut lines = match &scheme.file {
+        Some(file) if file.total.is_none() => file::lines(model, file, cut, &runs, stage)?,
+        _ => Vec::with_capacity(model.tensors.len()),
+    };
+    if scheme.file.as_ref().is_none_or(|file| file.total.is_some()) {
+        for group in &model.tensors {
+            lines.extend(line(model, group, scheme, cut, &runs, stage)?);
+        }
+    }
+    if let Some(total) = scheme.file.as_ref().and_then(|file| file.total) {
+        scale(model, scheme, total, parallel, &mut lines)?;
     }
     let extras = match scheme.layout {
         Layout::Transformers => Vec::new(),
         Layout::Serving | Layout::ServingMarlin => extras(model, scheme, &lines)?,
     };
     Ok(Holding { lines, extras })
+}
+
+/// Makes the lines of all ranks come to `total`, in the proportions that the model's shapes give them.
+fn scale(
+    model: &Model,
+    scheme: &Scheme<'_>,
+    total: u64,
+    parallel: Parallel,
+    lines: &mut [Line<'_>],
+) -> Result<(), Problem> {
+    let plain = Scheme { layout: Layout::Transformers, file: None, gguf: None, ..*scheme };
+    let cut = Cut::new(Parallel::default(), Layout::Transformers)?;
+    let runs = stages(model.layers.len() as u64, 1)?;
+    let mut all = Bytes::ZERO;
+    for group in &model.tensors {
+        if let Some(line) = line(model, group, &plain, cut, &runs, 0)? {
+            all = all.add(Bytes(line.bytes))?;
+        }
+    }
+    if all.0 == total || all.0 == 0 {
+        return Ok(());
+    }
+    let part = |bytes: u64| -> Result<u64, Problem> {
+        let part = u128::from(bytes) * u128::from(total) / u128::from(all.0);
+        Ok(u64::try_from(part).map_err(|_| crate::units::Overflow)?)
+    };
+    for line in lines.iter_mut() {
+        line.bytes = part(line.bytes)?;
+        (line.low, line.high) = (line.bytes, line.bytes);
+        line.main = part(line.main)?;
+        line.side = part(line.side)?;
+    }
+    // One device holds the total itself: what rounding left goes to the largest line.
+    let sum: u64 = lines.iter().map(|line| line.bytes).sum();
+    let one = parallel.tensor == 1 && parallel.pipeline == 1 && parallel.expert == 1;
+    if let Some(line) = lines.iter_mut().max_by_key(|line| line.bytes).filter(|_| one && sum < total) {
+        line.bytes += total - sum;
+        (line.low, line.high) = (line.bytes, line.bytes);
+    }
+    Ok(())
 }
 
 impl Holding<'_> {
@@ -109,6 +160,7 @@ impl Line<'_> {
         let (count, format) = (self.count, self.format);
         let mixed = if self.mixed { " …" } else { "" };
         let detail = match (batch, cols) {
+            _ if self.shapeless => format!("{count} × {format}{mixed}"),
             (1, 1) => format!("{count} × [{rows}] {format}{mixed}"),
             (1, _) => format!("{count} × [{rows}, {cols}] {format}{mixed}"),
             (_, 1) => format!("{count} × [{batch}, {rows}] {format}{mixed}"),
@@ -142,6 +194,7 @@ fn line<'a>(
         main: 0,
         side: 0,
         format: "",
+        shapeless: false,
         mixed: false,
     };
     if outside {
@@ -166,6 +219,40 @@ fn line<'a>(
         }
     }
     Ok((line.count > 0).then_some(line))
+}
+
+impl<'a> Line<'a> {
+    /// Nothing yet of what a file holds of `group`.
+    pub(super) fn of_file(group: &'a TensorGroup, shape: Option<Shape>) -> Line<'a> {
+        Line {
+            group,
+            shape: shape.unwrap_or(Shape { batch: 1, rows: 1, cols: 1 }),
+            count: 0,
+            bytes: 0,
+            low: 0,
+            high: 0,
+            main: 0,
+            side: 0,
+            format: "",
+            shapeless: shape.is_none(),
+            mixed: false,
+        }
+    }
+
+    /// Whether there is anything in it.
+    pub(super) fn holds(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Adds what a file holds; `main` is the matrix itself, whose format is shown.
+    pub(super) fn add_file(&mut self, bytes: u64, format: &'a str, main: bool) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        (self.low, self.high) = (self.bytes, self.bytes);
+        if main {
+            self.mixed |= !self.format.is_empty() && self.format != format;
+            self.format = format;
+        }
+    }
 }
 
 impl Line<'_> {

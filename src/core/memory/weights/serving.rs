@@ -36,7 +36,7 @@ pub(super) fn extras(model: &Model, scheme: &Scheme<'_>, lines: &[Line<'_>]) -> 
             uncertain: false,
         });
     }
-    if scheme.gguf.is_some() {
+    if scheme.gguf.is_some() || scheme.file.as_ref().is_some_and(|file| file.gguf) {
         return Ok(out);
     }
     let absorbed = absorbed(scheme, lines)?;
@@ -55,12 +55,12 @@ pub(super) fn extras(model: &Model, scheme: &Scheme<'_>, lines: &[Line<'_>]) -> 
 /// A quantised `kv_b_proj` is expanded once after loading: decoding multiplies by its two halves, at full
 /// precision (`get_and_maybe_dequant_weights` of vLLM; the same in SGLang).
 fn absorbed(scheme: &Scheme<'_>, lines: &[Line<'_>]) -> Result<u64, Problem> {
-    if scheme.quantization.is_none() || scheme.gguf.is_some() {
+    if scheme.file.is_none() && (scheme.quantization.is_none() || scheme.gguf.is_some()) {
         return Ok(0);
     }
     let mut sum = Bytes::ZERO;
     for line in lines {
-        let quantised = line.format != scheme.dtype.id();
+        let quantised = !["fp32", "fp16", "bf16"].contains(&line.format);
         if quantised
             && line.group.class == TensorClass::AttentionLatent
             && line.group.name.contains("kv_b_proj")

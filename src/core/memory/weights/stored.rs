@@ -1,5 +1,6 @@
 //! What one tensor costs under a scheme: dispatch over the files of this folder.
 
+use super::file::File;
 use super::split::{Shape, product};
 use super::{Layout, bitsandbytes, four_bit_float, gguf, group_int4, row_scaled};
 use crate::model::{DType, Quantization, TensorClass, TensorGroup};
@@ -91,6 +92,8 @@ pub(super) struct Scheme<'a> {
     pub(super) dtype: DType,
     pub(super) quantization: Option<&'a Quantization>,
     pub(super) gguf: Option<gguf::Recipe>,
+    /// The checkpoint itself, where it decides.
+    pub(super) file: Option<File<'a>>,
     pub(super) layout: Layout,
     /// The model routes to experts.
     pub(super) experts: bool,

@@ -245,7 +245,7 @@ impl<'a> Cursor<'a> {
         };
         shape.reverse();
         let Some(kind) = ggml::by_number(number) else {
-            let dtype = format!("type {number}");
+            let dtype = format!("type-{number}");
             return Ok((FileTensor { name, dtype, shape, bytes: UNKNOWN }, offset));
         };
         if !row.is_multiple_of(kind.weights) {

@@ -5,18 +5,21 @@
 
 mod gguf;
 mod index;
+mod kind;
 mod metadata;
 mod safetensors;
 mod shards;
+mod summary;
 
 pub use metadata::Meta;
 pub use shards::{Shard, together};
+pub use summary::{Row, Summary, float};
 
 use crate::units::{Bytes, Message, Problem};
 use std::collections::BTreeMap;
 
 /// Name under which problems with a file are reported.
-pub const FIELD: &str = "weights";
+pub const FIELD: &str = "weights.file";
 
 /// Longest header read, in bytes: safetensors itself stops at 100 million, and the longest GGUF headers
 /// (tokenizers of 260,000 words) are below 20 MiB.
