@@ -154,7 +154,7 @@ pub fn job(engine: &str, row: &Row) -> Job {
         draft: None,
         device: Device { gpu: named, total_bytes: total, count: 64, other_processes_bytes: 0 },
         parallel: Parallel { tensor: row.tensor, pipeline: row.pipeline, ..Parallel::default() },
-        weights: WeightsSpec { dtype: row.dtype, quantization: row.quantization.clone() },
+        weights: WeightsSpec { dtype: row.dtype, quantization: row.quantization.clone(), file: None },
         serve: ServeSettings { engine: engine.to_owned(), ..row.serve.clone() },
         measured: Measured {
             weights_bytes: bytes(row.measured_gib.weights),
