@@ -115,4 +115,19 @@ pub(super) const ROWS: &[Row] = &[
         "the files hold {given} tensors, but say that there are {expected}",
         "这些文件共有 {given} 个张量，但其自称有 {expected} 个",
     ),
+    (
+        "checkpoint.arch_unknown",
+        "the file's weights take {weights}, but models of architecture \"{given}\" are not modelled: KV cache and activations cannot be counted; modelled: {accepted}",
+        "该文件的权重占 {weights}，但架构“{given}”尚未建模：无法计算 KV 缓存和激活；已建模：{accepted}",
+    ),
+    (
+        "checkpoint.arch_differs",
+        "the file's weights take {weights}, but its tensors are not those of the model that its metadata (\"{given}\") describes here: this variant is not modelled; give its config.json beside it, or one of: {accepted}",
+        "该文件的权重占 {weights}，但其张量与其元数据（“{given}”）在此处描述的模型不符：该变体尚未建模；请同时提供其 config.json，或使用：{accepted}",
+    ),
+    (
+        "checkpoint.key",
+        "the GGUF header's {key} is {given}; accepted: {accepted}",
+        "GGUF 文件头的 {key} 为 {given}；可接受：{accepted}",
+    ),
 ];

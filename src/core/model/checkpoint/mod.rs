@@ -3,6 +3,8 @@
 //! Every reader takes the first bytes of a file and either answers or says how many more it needs: a header of a
 //! few MiB tells everything about a file of hundreds of GiB.
 
+mod config;
+mod families;
 mod gguf;
 mod index;
 mod kind;
@@ -11,6 +13,7 @@ mod safetensors;
 mod shards;
 mod summary;
 
+pub use config::gguf_config;
 pub use metadata::Meta;
 pub use shards::{Shard, together};
 pub use summary::{Row, Summary, float};
