@@ -47,6 +47,10 @@ fn row(lang: Lang, s: &Suggestion) -> AdviceRow {
 
 /// `--option before → after`.
 fn setting(s: &Suggestion) -> String {
+    // A switch that is turned on is its name alone, as on a command line.
+    if s.to == "true" {
+        return s.option.to_owned();
+    }
     if s.from.is_empty() {
         format!("{} → {}", s.option, s.to)
     } else {
@@ -66,8 +70,9 @@ pub fn advice_lines(lang: Lang, suggestions: &Suggestions) -> Vec<String> {
     if !together.is_empty() {
         lines.push(message(lang, &Message::new("lever.together").with("options", together.join(" + "))));
     }
-    if suggestions.levers.is_empty() && suggestions.missing_bytes > 0 {
-        lines.push(text(lang, "lever.none").to_owned());
+    if suggestions.levers.is_empty() {
+        let id = if suggestions.missing_bytes > 0 { "lever.none" } else { "lever.nothing_missing" };
+        lines.push(text(lang, id).to_owned());
     }
     lines
 }

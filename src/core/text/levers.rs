@@ -144,6 +144,7 @@ pub(super) const ROWS: &[Row] = &[
         "No cheap change is enough alone. Enough together: {options}",
         "没有单独即可的低成本改动。合起来即可：{options}",
     ),
+    ("lever.nothing_missing", "Nothing: it fits with its whole range.", "无需改动：整个范围都放得下。"),
     ("lever.none", "No option of this engine makes it fit.", "此引擎没有能使其放下的选项。"),
     ("lever.what", "Change", "改动"),
     ("lever.option", "Setting", "设置"),

@@ -91,12 +91,17 @@ pub struct Suggestions {
 pub fn suggest(engine: &dyn Engine, inputs: &Inputs<'_>) -> Suggestions {
     let job = Variant::of(inputs);
     let Ok(margin) = engine.margin(inputs) else { return Suggestions::default() };
+    let missing_bytes = clamp(-margin);
+    // Where even the high end of the range fits there is nothing to change.
+    if engine.figures(inputs).is_ok_and(|ledger| ledger.verdict == Verdict::Fits) {
+        return Suggestions { missing_bytes, ..Suggestions::default() };
+    }
     let modelled = job.modelled_pool(engine, inputs);
     let trial = Trial { engine, inputs, job: &job, margin, modelled };
     let mut levers: Vec<Suggestion> = LEVERS.iter().filter_map(|lever| trial.lever(lever)).collect();
     levers.sort_by_key(|s| (!s.enough, s.cost, std::cmp::Reverse(s.frees_bytes)));
     let together = trial.together(&levers);
-    Suggestions { missing_bytes: clamp(-margin), levers, together }
+    Suggestions { missing_bytes, levers, together }
 }
 
 impl Variant {
