@@ -90,6 +90,7 @@ impl From<Language> for Lang {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  oom-ledger estimate --model llama-3.1-8b --gpu h100-80gb\n  \
     oom-ledger estimate --model ./config.json --gpu 24GiB --quantization awq-int4 --max-model-len 8192\n  \
+    oom-ledger estimate --model ./model-Q4_K_M.gguf --gpu 24GiB\n  \
     oom-ledger estimate scenario.json --set job.serve.sequences=16 --check\n  \
     oom-ledger estimate --batch scenarios.jsonl > results.jsonl")]
 pub struct EstimateArgs {
@@ -131,7 +132,8 @@ pub struct EstimateArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Fields of the Scenario")]
 pub struct Fields {
-    /// Preset id, Hugging Face id of a preset, or path of a config.json
+    /// Preset id, Hugging Face id of a preset, or path: a config.json, a .gguf, a .safetensors or its index, or
+    /// their folder (only headers are read)
     #[arg(long)]
     pub model: Option<String>,
     /// Device id, or a device total such as 24GiB

@@ -4,6 +4,7 @@
 
 mod args;
 mod batch;
+mod checkpoint;
 mod estimate;
 mod list;
 mod output;

@@ -1,7 +1,7 @@
 //! From files and flags to a Scenario.
 
-use crate::Failure;
 use crate::args::Fields;
+use crate::{Failure, checkpoint};
 use oom_ledger_core::hardware::gpu;
 use oom_ledger_core::model::{PRESETS, parse_json, preset};
 use oom_ledger_core::share::{Kind, field};
@@ -42,8 +42,15 @@ impl Overlay {
     pub fn new(lang: Lang, fields: &Fields) -> Result<Overlay, Failure> {
         let mut all = Vec::new();
         if let Some(given) = &fields.model {
-            let (name, value) = model(lang, given)?;
-            all.push(("model".to_owned(), json!({ name: value })));
+            let path = Path::new(given);
+            // What is left of another model's checkpoint must not stand beside this one.
+            all.push(("weights.file".to_owned(), Value::Null));
+            if preset(given).is_none() && checkpoint::is_one(path) {
+                all.extend(checkpoint::fields(lang, path)?);
+            } else {
+                let (name, value) = model(lang, given)?;
+                all.push(("model".to_owned(), json!({ name: value })));
+            }
         }
         if let Some(given) = &fields.gpu {
             let (name, value) = device(given);

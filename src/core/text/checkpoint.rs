@@ -130,4 +130,14 @@ pub(super) const ROWS: &[Row] = &[
         "the GGUF header's {key} is {given}; accepted: {accepted}",
         "GGUF 文件头的 {key} 为 {given}；可接受：{accepted}",
     ),
+    (
+        "checkpoint.shards_missing",
+        "{count} files of the checkpoint are missing ({names}); the others hold {weights}: put all of them beside one another",
+        "检查点缺少 {count} 个文件（{names}）；其余文件共 {weights}：请把全部文件放在同一处",
+    ),
+    (
+        "checkpoint.needs_config",
+        "the weights take {weights}, but a safetensors file does not say how the model is built, which KV cache and activations follow from: give the model's config.json with it",
+        "权重占 {weights}，但 safetensors 文件不包含模型结构，而 KV 缓存和激活取决于它：请同时提供该模型的 config.json",
+    ),
 ];

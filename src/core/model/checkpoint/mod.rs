@@ -6,6 +6,7 @@
 mod config;
 mod families;
 mod gguf;
+mod import;
 mod index;
 mod kind;
 mod metadata;
@@ -14,6 +15,7 @@ mod shards;
 mod summary;
 
 pub use config::gguf_config;
+pub use import::Imported;
 pub use metadata::Meta;
 pub use shards::{Shard, together};
 pub use summary::{Row, Summary, float};
