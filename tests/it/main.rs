@@ -24,6 +24,7 @@ mod report;
 mod scenario;
 mod sglang;
 mod text;
+mod tgi;
 mod training;
 mod transformers;
 mod vllm;

@@ -4,6 +4,7 @@ mod lmdeploy;
 mod pooled;
 mod settings;
 mod sglang;
+mod tgi;
 pub mod training;
 pub mod transformers;
 mod vllm;
@@ -147,7 +148,7 @@ pub const ENGINES: &[&dyn Engine] = &[
     &NotModelled { id: "llama_cpp", name: "llama.cpp" },
     &NotModelled { id: "ollama", name: "Ollama" },
     &NotModelled { id: "tensorrt_llm", name: "TensorRT-LLM" },
-    &NotModelled { id: "tgi", name: "TGI" },
+    &tgi::Tgi,
     &lmdeploy::Lmdeploy,
 ];
 

@@ -13,6 +13,7 @@ mod report;
 mod sglang;
 mod site;
 mod terms;
+mod tgi;
 mod training;
 mod transformers;
 mod vllm;
@@ -39,6 +40,7 @@ pub const TABLES: &[&[Row]] = &[
     sglang::ROWS,
     site::ROWS,
     terms::ROWS,
+    tgi::ROWS,
     training::ROWS,
     transformers::ROWS,
     vllm::ROWS,
