@@ -79,6 +79,7 @@ pub const FIELDS: &[(&str, Kind)] = &[
     ("job.serve.n_cpu_moe", Kind::Whole),
     ("job.serve.num_beams", Kind::Whole),
     ("job.serve.num_return_sequences", Kind::Whole),
+    ("job.serve.do_sample", Kind::Flag),
     ("job.serve.device_map", Kind::Text),
     ("job.serve.sequences", Kind::Whole),
     ("job.serve.prompt_tokens", Kind::Whole),

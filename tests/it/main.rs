@@ -7,6 +7,7 @@ mod accuracy;
 mod checkpoint;
 mod checkpoint_bytes;
 mod docs;
+mod generate;
 mod hardware;
 mod kv_cache;
 mod layers;

@@ -133,6 +133,8 @@ pub struct ServeSettings {
     pub num_beams: Option<u64>,
     /// Answers of each prompt (transformers).
     pub num_return_sequences: Option<u64>,
+    /// Tokens are drawn, not taken greedily (transformers).
+    pub do_sample: bool,
     /// How transformers spreads layers over devices; `null`: evenly in order.
     pub device_map: Option<String>,
     /// B: sequences alive at once.
@@ -190,6 +192,7 @@ impl Default for ServeSettings {
             n_cpu_moe: None,
             num_beams: None,
             num_return_sequences: None,
+            do_sample: false,
             device_map: None,
             sequences: 1,
             prompt_tokens: 1024,

@@ -189,6 +189,7 @@ fn unused(inputs: &Inputs<'_>, engine: &dyn Engine) -> Option<Message> {
         ("n_cpu_moe", given.n_cpu_moe != default.n_cpu_moe),
         ("num_beams", given.num_beams != default.num_beams),
         ("num_return_sequences", given.num_return_sequences != default.num_return_sequences),
+        ("do_sample", given.do_sample != default.do_sample),
         ("device_map", given.device_map != default.device_map),
     ];
     let takes = |field: &str| engine.options().iter().any(|o| o.field == field);

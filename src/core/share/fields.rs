@@ -154,6 +154,7 @@ const SERVE: &[Field] = &[
     f("n_cpu_moe", LAYERS),
     f("num_beams", SEQUENCES),
     f("num_return_sequences", SEQUENCES),
+    f("do_sample", Kind::Flag),
     f("device_map", Kind::Choice(&["auto", "balanced", "balanced_low_0", "sequential"])),
     f("sequences", SEQUENCES),
     f("prompt_tokens", TOKENS),

@@ -108,6 +108,7 @@ pub(super) const ROWS: &[Row] = &[
     ("option.n_cpu_moe", "Layers with experts on the host", "专家放主机的层数"),
     ("option.num_beams", "Beams", "beam 数"),
     ("option.num_return_sequences", "Answers of each prompt", "每个提示的回答数"),
+    ("option.do_sample", "Draw tokens", "采样"),
     ("option.device_map", "Device map", "设备映射"),
     ("option.ubatch", "Physical batch", "物理批大小"),
     ("option.gpu_layers", "Layers on the GPU", "GPU 上的层数"),

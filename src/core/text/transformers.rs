@@ -55,6 +55,21 @@ pub(super) const ROWS: &[Row] = &[
         "实测的激活峰值替换了建模得到的 {modelled} 临时张量。",
     ),
     (
+        "transformers.no_pool",
+        "transformers has no KV pool, so measured.kv_available_bytes changes nothing here.",
+        "transformers 没有 KV 池，因此 measured.kv_available_bytes 在此不起作用。",
+    ),
+    (
+        "transformers.drawn",
+        "Drawing tokens is counted with temperature, top_k and top_p all in use; with fewer of them less is copied. Kept scores (output_scores) are not modelled.",
+        "采样按 temperature、top_k 和 top_p 全部启用计算；启用得越少，复制越少。保留的分数（output_scores）未建模。",
+    ),
+    (
+        "transformers.answers",
+        "generate refuses {answers} answers of {beams} beams: num_return_sequences may exceed num_beams only where tokens are drawn (do_sample) with one beam",
+        "generate 拒绝从 {beams} 个 beam 返回 {answers} 个结果：只有在单 beam 采样（do_sample）时，num_return_sequences 才能超过 num_beams",
+    ),
+    (
         "transformers.reserved",
         "Allocated bytes: what torch.cuda.max_memory_allocated shows. The allocator may reserve more, because a cache that grows by concatenation leaves gaps; that excess is not modelled.",
         "这是已分配字节，即 torch.cuda.max_memory_allocated 的数值。以拼接方式增长的缓存会留下空隙，分配器保留的内存可能更多；这部分未建模。",

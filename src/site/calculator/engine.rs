@@ -128,6 +128,7 @@ fn label_of(field: &str) -> &'static str {
         ("n_cpu_moe", "option.n_cpu_moe"),
         ("num_beams", "option.num_beams"),
         ("num_return_sequences", "option.num_return_sequences"),
+        ("do_sample", "option.do_sample"),
         ("device_map", "option.device_map"),
     ];
     LABELS.iter().find(|(f, _)| *f == field).map_or("option.other", |(_, key)| key)

@@ -1,10 +1,10 @@
 //! A job as this engine takes it: what it accepts, warns about and fixes before lengths are known.
 
 use super::class::Class;
-use super::layout::{Layout, Lengths, Step};
-use crate::engines::{CacheImpl, Detail, Inputs, ServeSettings};
+use super::layout::Layout;
+use crate::engines::{Detail, Inputs, ServeSettings};
 use crate::memory::weights::{self, effective_quantization};
-use crate::memory::{Parallel, PhaseId, Term, WeightsSpec};
+use crate::memory::{Parallel, Term, WeightsSpec};
 use crate::model::{AttentionKind, DType, Model, Quantization, TensorClass};
 use crate::units::{Bytes, Message, Problem};
 use std::borrow::Cow;
@@ -25,6 +25,8 @@ pub(super) struct Job<'a> {
     rounding: u64,
     /// Bytes per prompt token that a recurrent layer's scan may hold beyond what is counted.
     scan: u64,
+    /// Rows of each prompt.
+    rows: u64,
 }
 
 impl<'a> Job<'a> {
@@ -43,6 +45,13 @@ impl<'a> Job<'a> {
             return Err(Problem::not_accepted("job.serve.kv_cache_dtype", given, accepted));
         }
         let mut warnings = Vec::new();
+        accept_rows(serve)?;
+        if inputs.measured.kv_available_bytes.is_some() {
+            warnings.push(Message::new("transformers.no_pool"));
+        }
+        if serve.do_sample {
+            warnings.push(Message::new("transformers.drawn"));
+        }
         let class = Class::of(model);
         if class.attention(serve) != serve.attention.unwrap_or_default() {
             warnings.push(Message::new("transformers.no_sdpa").with("model_type", model.model_type.as_str()));
@@ -92,6 +101,7 @@ impl<'a> Job<'a> {
             dequantised,
             rounding,
             scan: scan(model),
+            rows: serve.num_beams.unwrap_or(1).max(serve.num_return_sequences.unwrap_or(1)),
         })
     }
 
@@ -115,7 +125,7 @@ impl<'a> Job<'a> {
 
     /// Bytes that the scans of recurrent layers may hold beyond what is counted.
     pub(super) fn scan(&self, sequences: u64, prompt: u64) -> u64 {
-        self.scan.saturating_mul(sequences).saturating_mul(prompt)
+        self.scan.saturating_mul(self.rows).saturating_mul(sequences).saturating_mul(prompt)
     }
 
     /// By how much the transients may exceed their estimate, in percent.
@@ -145,30 +155,15 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A static cache without a given length is taken as long as needed, rounded up to this many tokens: an
-/// unaligned length would make masked kernels copy their mask for every head.
-const STATIC_STEP: u64 = 128;
-
-/// Tokens a static cache is allocated for.
-pub(super) fn longest(max_model_len: Option<u64>, needed: u64) -> u64 {
-    let rounded = needed.checked_next_multiple_of(STATIC_STEP).unwrap_or(needed);
-    max_model_len.map_or(rounded, |len| len.max(needed))
-}
-
-/// The passes of a job in time order: prefill, the first decode step, the last one.
-pub(super) fn steps(lengths: &Lengths, prompt: u64, new: u64) -> [Option<(PhaseId, Step, u64)>; 3] {
-    let prefill = Some((PhaseId::Prefill, Step::Prefill, prompt));
-    if new == 0 {
-        return [prefill, None, None];
+/// Beams and answers as `generate` accepts them: more answers than beams only where tokens are drawn.
+fn accept_rows(serve: &ServeSettings) -> Result<(), Problem> {
+    let (beams, answers) = (serve.num_beams.unwrap_or(1), serve.num_return_sequences.unwrap_or(1));
+    let drawn = beams == 1 && serve.do_sample;
+    if answers > beams && !drawn {
+        let message = Message::new("transformers.answers").with("answers", answers).with("beams", beams);
+        return Err(Problem::new("job.serve.num_return_sequences", message));
     }
-    if lengths.cache == CacheImpl::None {
-        // Without a cache every step runs the whole sequence again.
-        return [prefill, Some((PhaseId::Decode, Step::Prefill, prompt.saturating_add(new))), None];
-    }
-    let first = Some((PhaseId::Decode, Step::Decode { past: prompt, first: true }, prompt));
-    let past = prompt.saturating_add(new - 1);
-    let last = (new > 1).then_some((PhaseId::Decode, Step::Decode { past, first: false }, prompt));
-    [prefill, first, last]
+    Ok(())
 }
 
 /// Bytes of the largest matrix that a quantised layer restores, in the model's dtype.

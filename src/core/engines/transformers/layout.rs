@@ -1,6 +1,7 @@
 //! What a job fixes before lengths are known: dtype, kernel, cache class, slots; and the lengths of each phase.
 
 use super::class::Class;
+use super::steps::{Pass, longest};
 use super::tape::{Dims, Id, SLOTS};
 use crate::engines::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};
 use crate::model::{AttentionKind, Layer, Model};
@@ -23,6 +24,14 @@ pub(in crate::engines) struct Lengths {
     pub(super) padded: bool,
     /// sdpa gets a mask in every pass.
     always_masked: bool,
+    /// Rows that each prompt is expanded to before it is read: beams, or answers.
+    pub(super) rows: u64,
+    /// Beams of each prompt.
+    pub(super) beams: u64,
+    /// Tokens are drawn, not taken greedily.
+    pub(super) draws: bool,
+    /// `generate` runs the passes and chooses tokens between them; a plain forward does not.
+    pub(super) generates: bool,
     /// Window of each slot; slot 0 has none.
     pub(in crate::engines) windows: [Option<u64>; SLOTS],
 }
@@ -52,6 +61,29 @@ pub(in crate::engines) struct Layout<'a> {
     pub(super) rounding: u64,
     /// The old cache tensors of the layer being written.
     pub(super) old_of_current: Cell<Option<[Option<Id>; 2]>>,
+}
+
+/// The load of a job, in tokens per sequence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub(super) sequences: u64,
+    pub(super) prompt: u64,
+    pub(super) new: u64,
+    /// Prompt and new tokens.
+    pub(super) whole: u64,
+    /// Tokens a static cache is allocated for.
+    pub(super) longest: u64,
+    /// The step is not the first of a generation.
+    pub(super) later: bool,
+}
+
+impl Asked {
+    /// The load of `sequences` that read `prompt` and write `new` tokens each, at a pass.
+    pub(super) fn at(pass: &Pass, sequences: u64, prompt: u64, new: u64, max_len: Option<u64>) -> Asked {
+        let whole = prompt.saturating_add(new);
+        let (prompt, later) = (pass.prompt, pass.later);
+        Asked { sequences, prompt, new, whole, longest: longest(max_len, whole), later }
+    }
 }
 
 /// A forward pass of generation.
@@ -93,6 +125,10 @@ impl<'a> Layout<'a> {
             all_logits: serve.logits == LogitsKept::All,
             padded: serve.padding_mask,
             always_masked: class.always_masked,
+            rows: serve.num_beams.unwrap_or(1).max(serve.num_return_sequences.unwrap_or(1)).max(1),
+            beams: serve.num_beams.unwrap_or(1).max(1),
+            draws: serve.do_sample,
+            generates: serve.logits == LogitsKept::Last || serve.num_beams.unwrap_or(1) > 1,
             windows,
         };
         let mut layout = Layout {
@@ -170,14 +206,19 @@ impl Lengths {
         masked
     }
 
-    /// Lengths of a step. `prompt` and `longest` (the static cache's length) are tokens per sequence.
-    pub(super) fn dims(&self, step: Step, sequences: u64, prompt: u64, longest: u64) -> Dims {
+    /// Lengths of a step.
+    pub(super) fn dims(&self, step: Step, asked: Asked) -> Dims {
+        let Asked { prompt, new, longest, .. } = asked;
+        let sequences = asked.sequences.saturating_mul(self.rows);
         let (query, past) = match step {
             Step::Prefill => (prompt, 0),
             Step::Decode { past, .. } => (1, past),
         };
         let kept = if self.all_logits { query } else { 1 };
         let mut dims = Dims::new(sequences, query, kept, prompt);
+        // A single decode step is taken as a plain call: nothing was chosen before it.
+        let held = self.generates && asked.later && new > 1;
+        dims.generation(asked.whole, new, held);
         for (slot, window) in self.windows.iter().enumerate() {
             if slot > 0 && window.is_none() {
                 continue;

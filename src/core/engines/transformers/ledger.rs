@@ -1,9 +1,11 @@
 //! From tapes to the ledger: peak of each phase, terms alive at the highest, range and verdict.
 
 use super::class::Class;
-use super::job::{Job, longest, steps};
-use super::layout::{Layout, Step};
+use super::job::Job;
+use super::layout::{Asked, Layout, Step};
 use super::program::forward;
+use super::select::select;
+use super::steps::{Pass, longest, passes};
 use super::tape::{Block, Dims, Stage, Tape};
 use crate::engines::{CacheImpl, Detail, Inputs, ServeSettings};
 use crate::memory::context::{Observed, context_overhead, library_workspace};
@@ -23,12 +25,13 @@ struct Peak {
     bytes: u64,
 }
 
-fn peak(job: &Job<'_>, layout: &mut Layout<'_>, step: Step, prompt: u64) -> Result<Peak, Problem> {
-    layout.masked = layout.lengths.masks(step, prompt);
-    let needed = prompt.saturating_add(job.serve.new_tokens);
-    let longest = longest(job.serve.max_model_len, needed);
-    let dims = layout.lengths.dims(step, job.serve.sequences, prompt, longest);
-    let tape = forward(layout, step, job.dtype, Tape::peak_at(dims));
+fn peak(job: &Job<'_>, layout: &mut Layout<'_>, pass: &Pass) -> Result<Peak, Problem> {
+    let ServeSettings { sequences, prompt_tokens, new_tokens, max_model_len, .. } = *job.serve;
+    layout.masked = layout.lengths.masks(pass.step, pass.prompt);
+    let asked = Asked::at(pass, sequences, prompt_tokens, new_tokens, max_model_len);
+    let dims = layout.lengths.dims(pass.step, asked);
+    let write = if pass.phase == PhaseId::Sampling { select } else { forward };
+    let tape = write(layout, pass.step, job.dtype, Tape::peak_at(dims));
     let (stage, bytes) = tape.peak().ok_or(Overflow)?;
     if bytes == u64::MAX {
         return Err(Overflow.into());
@@ -57,7 +60,7 @@ impl Outside {
             context.working = Working::new("measured", measured).with("modelled", point, "B");
         }
         // The workspace is there from the first matrix product on.
-        workspace.phases = vec![PhaseId::Prefill, PhaseId::Decode];
+        workspace.phases = vec![PhaseId::Prefill, PhaseId::Decode, PhaseId::Sampling];
         Outside { context, workspace, others: inputs.device.other_processes_bytes }
     }
 }
@@ -80,10 +83,8 @@ pub(super) fn ledger(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Prob
         peak_bytes: total(&[weights.bytes, outside.context.bytes, outside.others])?,
     }];
     let mut highest: Option<(Peak, PhaseId)> = None;
-    for (id, step, prompt) in
-        steps(&lengths, job.serve.prompt_tokens, job.serve.new_tokens).into_iter().flatten()
-    {
-        let found = peak(&job, &mut layout, step, prompt)?;
+    for pass in passes(&lengths, job.serve.prompt_tokens, job.serve.new_tokens) {
+        let (id, found) = (pass.phase, peak(&job, &mut layout, &pass)?);
         let allocated = total(&[weights.bytes, found.bytes])?;
         let whole = total(&[allocated, outside.context.bytes, outside.workspace.bytes, outside.others])?;
         match phases.iter_mut().find(|p| p.id == id) {
@@ -165,6 +166,7 @@ fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, job: &Job<'_>, detai
         TermId::Activations,
         TermId::AttentionScores,
         TermId::Logits,
+        TermId::Sampling,
     ];
     let mut terms = Vec::new();
     for id in kinds {
@@ -185,7 +187,11 @@ fn alive(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, job: &Job<'_>, detai
             low: bytes.saturating_sub(band).saturating_sub(loose) / split,
             high: bytes.saturating_add(band),
             residency: if resident { Residency::Resident } else { Residency::Transient },
-            phases: if resident { vec![PhaseId::Prefill, PhaseId::Decode] } else { vec![phase] },
+            phases: if resident {
+                vec![PhaseId::Prefill, PhaseId::Decode, PhaseId::Sampling]
+            } else {
+                vec![phase]
+            },
             provenance: if exact { Provenance::Exact } else { Provenance::Bounded },
             source: "transformers 5.24 modelling code",
             working: match detail {
@@ -209,6 +215,7 @@ fn working(found: &Peak, phase: PhaseId, inputs: &Inputs<'_>, blocks: &[&Block],
     working = working
         .with("operator", stage.op, "")
         .with("B", inputs.serve.sequences, "sequences")
+        .with("rows", inputs.serve.num_beams.max(inputs.serve.num_return_sequences).unwrap_or(1), "")
         .with("prompt_tokens", inputs.serve.prompt_tokens, "tokens")
         .with("new_tokens", inputs.serve.new_tokens, "tokens")
         .with("e", inputs.weights.dtype.bytes(), "B/element");
@@ -273,6 +280,7 @@ fn summary(job: &Job<'_>, layout: &Layout<'_>) -> KvSummary {
         }
     }
     let cached = job.serve.cache != CacheImpl::None;
+    let per_token = per_token.saturating_mul(layout.lengths.rows);
     KvSummary { bytes_per_token: if cached { per_token as f64 } else { 0.0 }, ..KvSummary::default() }
 }
 
@@ -294,10 +302,18 @@ pub fn cache_bytes(model: &Model, serve: &ServeSettings, dtype: DType) -> Result
     let mut layout = Layout::new(model, Class::of(model), serve, dtype.bytes());
     let mut after = [0; 2];
     let decode = Step::Decode { past: serve.prompt_tokens, first: true };
-    let longest = longest(serve.max_model_len, serve.prompt_tokens.saturating_add(serve.new_tokens));
+    let whole = serve.prompt_tokens.saturating_add(serve.new_tokens);
+    let asked = Asked {
+        sequences: serve.sequences,
+        prompt: serve.prompt_tokens,
+        new: serve.new_tokens,
+        whole,
+        longest: longest(serve.max_model_len, whole),
+        later: false,
+    };
     for (bytes, step) in after.iter_mut().zip([Step::Prefill, decode]) {
         layout.masked = layout.lengths.masks(step, serve.prompt_tokens);
-        let dims = layout.lengths.dims(step, serve.sequences, serve.prompt_tokens, longest);
+        let dims = layout.lengths.dims(step, asked);
         let held = |b: &Block| matches!(b.term, TermId::KvCache | TermId::RecurrentState);
         *bytes = forward(&layout, step, dtype, Tape::symbolic()).last_sum(held).bytes(&dims);
     }

@@ -13,6 +13,8 @@ pub(in crate::engines) mod layout;
 mod ledger;
 mod program;
 mod scores;
+mod select;
+mod steps;
 mod sum;
 mod surface;
 mod table;
@@ -31,6 +33,9 @@ const OPTIONS: &[EngineOption] = &[
     EngineOption { field: "attention", flag: "attn_implementation", default: "sdpa" },
     EngineOption { field: "cache", flag: "cache_implementation", default: "dynamic" },
     EngineOption { field: "logits", flag: "logits_to_keep", default: "last" },
+    EngineOption { field: "num_beams", flag: "num_beams", default: "1" },
+    EngineOption { field: "num_return_sequences", flag: "num_return_sequences", default: "1" },
+    EngineOption { field: "do_sample", flag: "do_sample", default: "false" },
     EngineOption { field: "padding_mask", flag: "attention_mask", default: "false" },
     EngineOption {
         field: "max_model_len",

@@ -10,15 +10,7 @@ use crate::model::{AttentionKind, DType, Layer, RecurrentState};
 
 /// The forward pass of `step` in the mask regime of `layout`.
 pub(super) fn forward(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape) -> Tape {
-    let decode = step != Step::Prefill;
-    let mut emit = Emit {
-        tape,
-        class: layout.class,
-        e: dtype.bytes(),
-        half_to_float: dtype == DType::Fp16,
-        decode,
-        term: TermId::Activations,
-    };
+    let mut emit = start(layout, step, dtype, tape);
     emit.inputs(layout);
     let prefix = emit.tape.mark();
     for &index in &layout.telling {
@@ -31,30 +23,24 @@ pub(super) fn forward(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape)
     emit.tape
 }
 
+/// An empty pass.
+pub(super) fn start(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape) -> Emit {
+    Emit {
+        tape,
+        class: layout.class,
+        e: dtype.bytes(),
+        half_to_float: dtype == DType::Fp16,
+        decode: step != Step::Prefill,
+        term: TermId::Activations,
+    }
+}
+
 impl Emit {
     /// Everything alive through all layers: input ids, embedding, positions, masks, rotary tables.
     fn inputs(&mut self, layout: &Layout<'_>) {
         self.tape.enter("embedding", None);
-        let prompt = Size { dims: [Dim::B, Dim::P, Dim::One], coefficient: I64 };
-        for _ in 0..=u64::from(layout.lengths.padded) {
-            self.alloc("input_ids", prompt);
-        }
-        if self.decode {
-            let size = self.per_token(I64);
-            self.alloc("input_ids", size);
-        }
-        if layout.rounding > 0 {
-            self.alloc("rounding of weights", Emit::fixed(layout.rounding));
-        }
-        if self.class.buffers > 0 {
-            let buffer = Block {
-                size: Emit::fixed(1),
-                times: self.class.buffers,
-                term: TermId::Activations,
-                op: "buffers",
-            };
-            self.tape.alloc(buffer);
-        }
+        self.kept(layout);
+        self.held(layout);
         if layout.dequantised > 0 {
             self.alloc("dequantised weight", Emit::fixed(layout.dequantised));
         }
@@ -82,6 +68,30 @@ impl Emit {
             if self.class.rope != Rope::Complex {
                 self.alloc("sin", size);
             }
+        }
+    }
+
+    /// Ids and what stands beside the parameters: alive in every pass and between them.
+    pub(super) fn kept(&mut self, layout: &Layout<'_>) {
+        let prompt = Size { dims: [Dim::B, Dim::P, Dim::One], coefficient: I64 };
+        for _ in 0..=u64::from(layout.lengths.padded) {
+            self.alloc("input_ids", prompt);
+        }
+        if self.decode {
+            let size = self.per_token(I64);
+            self.alloc("input_ids", size);
+        }
+        if layout.rounding > 0 {
+            self.alloc("rounding of weights", Emit::fixed(layout.rounding));
+        }
+        if self.class.buffers > 0 {
+            let buffer = Block {
+                size: Emit::fixed(1),
+                times: self.class.buffers,
+                term: TermId::Activations,
+                op: "buffers",
+            };
+            self.tape.alloc(buffer);
         }
     }
 
@@ -133,7 +143,7 @@ impl Emit {
     }
 
     /// Caches of the layers before and after `index`, and, in decode, its own old tensors.
-    fn caches(&mut self, layout: &Layout<'_>, index: Option<usize>) {
+    pub(super) fn caches(&mut self, layout: &Layout<'_>, index: Option<usize>) {
         let layers = &layout.model.layers;
         let at = index.unwrap_or(layers.len());
         let mut groups: Vec<(Stored, u64, u64)> = Vec::new();
@@ -318,7 +328,7 @@ impl Emit {
     fn drop_inputs(&mut self) {
         self.tape.retain(|block| {
             matches!(block.op, "input_ids" | "buffers" | "rounding of weights")
-                || matches!(block.term, TermId::KvCache | TermId::RecurrentState)
+                || matches!(block.term, TermId::KvCache | TermId::RecurrentState | TermId::Sampling)
         });
     }
 }

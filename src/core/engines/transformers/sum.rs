@@ -137,5 +137,5 @@ fn never_smaller(a: [Dim; 3], b: [Dim; 3]) -> bool {
             None => return false,
         }
     }
-    left.iter().all(|d| matches!(d, Dim::One | Dim::B | Dim::Q | Dim::N | Dim::P | Dim::C(_)))
+    left.iter().all(|d| matches!(d, Dim::One | Dim::B | Dim::Q | Dim::N | Dim::P | Dim::Whole | Dim::C(_)))
 }

@@ -1,8 +1,10 @@
 //! The surface: the few sums that can be the peak, ready for many points.
 
-use super::job::{Job, longest, steps};
-use super::layout::{Lengths, Step};
+use super::job::Job;
+use super::layout::{Asked, Lengths, Step};
 use super::program::forward;
+use super::select::select;
+use super::steps::passes;
 use super::sum::Sum;
 use super::table::Table;
 use super::tape::{Dims, SLOTS, Tape};
@@ -21,6 +23,8 @@ pub(super) struct Load {
     max_model_len: Option<u64>,
     prefill: [Table; REGIMES],
     decode: [Table; REGIMES],
+    /// The choice of tokens after prefill, and after a decode step.
+    chosen: [Table; 2],
     kv: Sum,
     /// Weights, context, workspace, neighbours.
     fixed: u64,
@@ -53,7 +57,12 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
     // What the caches hold after a decode step.
     let held = |tape: &Tape| tape.last_sum(|b| matches!(b.term, TermId::KvCache | TermId::RecurrentState));
     let kv = decode[regime(lengths.masks(FIRST, 1))].as_ref().map(held);
+    let chosen = [Step::Prefill, FIRST].map(|step| {
+        let tape = lengths.generates.then(|| select(&job.layout(&model), step, job.dtype, Tape::symbolic()));
+        table(tape, &lengths, step)
+    });
     Ok(Load {
+        chosen,
         lengths,
         max_model_len: inputs.serve.max_model_len,
         prefill: prefill.map(|tape| table(tape, &lengths, Step::Prefill)),
@@ -89,9 +98,11 @@ fn pass(job: &Job<'_>, model: &Model, lengths: &Lengths, bits: usize, step: Step
 fn table(tape: Option<Tape>, lengths: &Lengths, step: Step) -> Table {
     let Some(tape) = tape else { return Table::default() };
     let near = match step {
-        Step::Prefill => lengths.dims(step, 1, 1024, 2048),
-        Step::Decode { .. } => lengths.dims(Step::Decode { past: 1024, first: true }, 1, 1024, 2048),
+        Step::Prefill => Step::Prefill,
+        Step::Decode { .. } => Step::Decode { past: 1024, first: true },
     };
+    let asked = Asked { sequences: 1, prompt: 1024, new: 256, whole: 1280, longest: 2048, later: true };
+    let near = lengths.dims(near, asked);
     // Without a static cache, a prefill pass sees exactly the prompt.
     let one_length = step == Step::Prefill && lengths.cache != CacheImpl::Static;
     Table::new(&tape.peaks(&near, one_length))
@@ -103,16 +114,19 @@ const FIRST: Step = Step::Decode { past: 1, first: true };
 impl Surface for Load {
     fn at(&self, sequences: u64, prompt: u64, new: u64) -> Point {
         let prompt = prompt.max(1);
-        let needed = prompt.saturating_add(new);
-        let longest = longest(self.max_model_len, needed);
         let mut transient = 0;
         let mut last: Option<Dims> = None;
-        for (phase, step, prompt) in steps(&self.lengths, prompt, new).into_iter().flatten() {
-            let dims = self.lengths.dims(step, sequences, prompt, longest);
-            let bits = regime(self.lengths.masks(step, prompt));
-            let table = if step == Step::Prefill { &self.prefill[bits] } else { &self.decode[bits] };
+        for pass in passes(&self.lengths, prompt, new) {
+            let asked = Asked::at(&pass, sequences, prompt, new, self.max_model_len);
+            let dims = self.lengths.dims(pass.step, asked);
+            let bits = regime(self.lengths.masks(pass.step, pass.prompt));
+            let table = match (pass.phase, pass.step) {
+                (PhaseId::Sampling, step) => &self.chosen[usize::from(step != Step::Prefill)],
+                (_, Step::Prefill) => &self.prefill[bits],
+                (_, Step::Decode { .. }) => &self.decode[bits],
+            };
             transient = table.highest(&dims, transient);
-            if phase == PhaseId::Decode || last.is_none() {
+            if pass.phase == PhaseId::Decode || last.is_none() {
                 last = Some(dims);
             }
         }

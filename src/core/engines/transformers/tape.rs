@@ -19,6 +19,12 @@ pub(super) enum Dim {
     P,
     /// B where it exceeds 1, else 0.
     Many,
+    /// B where the scores of the step before are still held, else 0.
+    Held,
+    /// Prompt and new tokens of each sequence.
+    Whole,
+    /// New tokens of each sequence.
+    New,
     /// Tokens that attention of this slot sees.
     C(u8),
     /// Tokens stored by the cache layers of this slot before the pass.
@@ -31,7 +37,8 @@ pub(super) enum Dim {
 
 /// Attention slots: 0 keeps every token, 1 and 2 are the model's windows.
 pub(super) const SLOTS: usize = 3;
-const DIMS: usize = 6 + 4 * SLOTS;
+const FIXED: usize = 9;
+const DIMS: usize = FIXED + 4 * SLOTS;
 
 impl Dim {
     const fn index(self) -> usize {
@@ -42,10 +49,13 @@ impl Dim {
             Dim::N => 3,
             Dim::P => 4,
             Dim::Many => 5,
-            Dim::C(s) => 6 + s as usize,
-            Dim::Old(s) => 6 + SLOTS + s as usize,
-            Dim::Pad(s) => 6 + 2 * SLOTS + s as usize,
-            Dim::Rolled(s) => 6 + 3 * SLOTS + s as usize,
+            Dim::Held => 6,
+            Dim::Whole => 7,
+            Dim::New => 8,
+            Dim::C(s) => FIXED + s as usize,
+            Dim::Old(s) => FIXED + SLOTS + s as usize,
+            Dim::Pad(s) => FIXED + 2 * SLOTS + s as usize,
+            Dim::Rolled(s) => FIXED + 3 * SLOTS + s as usize,
         }
     }
 }
@@ -64,6 +74,13 @@ impl Dims {
         all[Dim::P.index()] = prompt;
         all[Dim::Many.index()] = if sequences > 1 { sequences } else { 0 };
         Dims(all)
+    }
+
+    /// What generation keeps around a pass: its lengths, and whether scores of a step before are held.
+    pub(super) fn generation(&mut self, whole: u64, new: u64, held: bool) {
+        self.0[Dim::Whole.index()] = whole;
+        self.0[Dim::New.index()] = new;
+        self.0[Dim::Held.index()] = if held { self.0[Dim::B.index()] } else { 0 };
     }
 
     /// What slot `s` sees and what its cache layers stored before.
