@@ -37,6 +37,12 @@ pub enum CacheImpl {
     Static,
     /// Sliding layers keep a ring of the window; full layers grow.
     Sliding,
+    /// `QuantizedCache`: past tokens in few bits, the last ones as they are.
+    Quantized,
+    /// `DynamicCache` whose layers wait on the host; two are on the device at a time.
+    Offloaded,
+    /// `StaticCache` whose layers wait on the host.
+    OffloadedStatic,
     /// No cache (`use_cache=False`).
     None,
 }

@@ -126,7 +126,10 @@ const SERVE: &[Field] = &[
     f("gpu_layers", LAYERS),
     f("attention", Kind::Choice(&["eager", "sdpa", "flash"])),
     f("logits", Kind::Choice(&["last", "all"])),
-    f("cache", Kind::Choice(&["dynamic", "static", "sliding", "none"])),
+    f(
+        "cache",
+        Kind::Choice(&["dynamic", "static", "sliding", "quantized", "offloaded", "offloaded_static", "none"]),
+    ),
     f("padding_mask", Kind::Flag),
     f("cpu_offload_bytes", BYTES),
     f("swap_space_bytes", BYTES),

@@ -23,7 +23,9 @@ fn choices(field: &str) -> Option<Vec<(String, String)>> {
         "split_mode" => same(&["layer", "row", "none"]),
         "device_map" => same(&["auto", "balanced", "balanced_low_0", "sequential"]),
         "logits" => same(&["last", "all"]),
-        "cache" => same(&["dynamic", "static", "sliding", "none"]),
+        "cache" => {
+            same(&["dynamic", "static", "sliding", "quantized", "offloaded", "offloaded_static", "none"])
+        }
         _ => return None,
     })
 }

@@ -31,26 +31,20 @@ pub(super) struct Mixed {
 }
 
 impl Emit {
-    /// The token mixer of layer `index`; frees `input`, its normalised input, where it is given.
-    pub(super) fn mixer(
-        &mut self,
-        layout: &Layout<'_>,
-        index: usize,
-        layer: &Layer,
-        input: Option<Id>,
-    ) -> Option<Mixed> {
+    /// The token mixer of a layer; frees `input`, its normalised input, where it is given.
+    pub(super) fn mixer(&mut self, layout: &Layout<'_>, layer: &Layer, input: Option<Id>) -> Option<Mixed> {
         let heads =
             |heads, kv_heads, head_dim, v_head_dim| Geometry { heads, kv_heads, head_dim, v_head_dim };
         let mixed = match layer.attention.kind {
             AttentionKind::None => return None,
             AttentionKind::Recurrent(state) => Mixed { output: self.recurrent(layout, state), weights: None },
-            AttentionKind::Mla { .. } => self.latent(layout, index, layer),
+            AttentionKind::Mla { .. } => self.latent(layout, layer),
             AttentionKind::Full { heads: h, kv_heads, head_dim, v_head_dim }
             | AttentionKind::Sliding { heads: h, kv_heads, head_dim, v_head_dim, .. } => {
-                self.grouped(layout, index, layer, heads(h, kv_heads, head_dim, v_head_dim))
+                self.grouped(layout, layer, heads(h, kv_heads, head_dim, v_head_dim))
             }
             AttentionKind::Chunked { heads: h, kv_heads, head_dim, .. } => {
-                self.grouped(layout, index, layer, heads(h, kv_heads, head_dim, head_dim))
+                self.grouped(layout, layer, heads(h, kv_heads, head_dim, head_dim))
             }
         };
         if let Some(input) = input {
@@ -59,7 +53,7 @@ impl Emit {
         Some(mixed)
     }
 
-    fn grouped(&mut self, layout: &Layout<'_>, index: usize, layer: &Layer, h: Geometry) -> Mixed {
+    fn grouped(&mut self, layout: &Layout<'_>, layer: &Layer, h: Geometry) -> Mixed {
         let (q_width, k_width) = (h.heads * h.head_dim, h.kv_heads * h.head_dim);
         let v_width = h.kv_heads * h.v_head_dim;
         let rotated = layer.attention.rope && self.class.rope != Rope::None;
@@ -108,7 +102,7 @@ impl Emit {
             }
             held.push(query);
         }
-        self.store(layout, index, layer, &kv, &mut held);
+        self.store(layout, layer, &kv, &mut held);
         let slot = layout.slot(&layer.attention.kind);
         let call = Call {
             slot,
@@ -223,26 +217,30 @@ impl Emit {
     }
 
     /// Puts K and V into the cache; without one they stay among `held` until attention ends.
-    fn store(&mut self, layout: &Layout<'_>, index: usize, layer: &Layer, kv: &Fresh, held: &mut Vec<Id>) {
+    fn store(&mut self, layout: &Layout<'_>, layer: &Layer, kv: &Fresh, held: &mut Vec<Id>) {
         let drops: Vec<Id> = kv.k.into_iter().chain(kv.v).collect();
         let Some(stored) = layout.stored(&layer.attention.kind) else {
             return held.extend(drops);
         };
         match (layout.lengths.cache, self.decode) {
             (CacheImpl::None, _) => return held.extend(drops),
-            (CacheImpl::Static, true) => self.roll(layout, &stored),
-            (CacheImpl::Static, false) => self.cache(layout, &stored, Dim::Old(stored.slot), 1),
-            (_, false) => self.cache(layout, &stored, Dim::C(stored.slot), 1),
-            (_, true) => self.grow(layout, index, &stored),
+            (_, true) if layout.lengths.fixed() => self.roll(layout, &stored, held),
+            (_, true) => self.grow(layout, &stored, held),
+            (_, false) => {
+                let tokens = layout.lengths.tokens(stored.slot);
+                let kept = self.cache(layout, &stored, tokens, 1);
+                if layout.lengths.leaves(stored.slot) {
+                    held.extend(kept);
+                }
+            }
         }
         self.free_all(&drops);
     }
 
     /// The K and V blocks of `times` layers holding `tokens`.
-    pub(super) fn cache(&mut self, layout: &Layout<'_>, stored: &Stored, tokens: Dim, times: u64) {
-        for (op, width) in [("cache.keys", stored.key), ("cache.values", stored.value)] {
-            self.cached(op, width * layout.kv_element, tokens, times);
-        }
+    pub(super) fn cache(&mut self, layout: &Layout<'_>, stored: &Stored, tokens: Dim, times: u64) -> [Id; 2] {
+        [("cache.keys", stored.key), ("cache.values", stored.value)]
+            .map(|(op, width)| self.cached(op, width * layout.kv_element, tokens, times))
     }
 
     pub(super) fn cached(&mut self, op: &'static str, bytes: u64, tokens: Dim, times: u64) -> Id {
@@ -252,7 +250,10 @@ impl Emit {
     }
 
     /// A full static ring is rolled in copies and written back.
-    fn roll(&mut self, layout: &Layout<'_>, stored: &Stored) {
+    fn roll(&mut self, layout: &Layout<'_>, stored: &Stored, held: &mut Vec<Id>) {
+        if layout.lengths.leaves(stored.slot) {
+            held.extend(layout.old_of_current.get().into_iter().flatten().flatten());
+        }
         if stored.slot > 0 {
             let width = |n: u64| n * layout.kv_element;
             let key = self.cached("roll(keys)", width(stored.key), Dim::Rolled(stored.slot), 1);
@@ -263,18 +264,22 @@ impl Emit {
 
     /// One decode step of a cache that grows by concatenation: the new tensor beside the old one. A layer
     /// with a window makes both new tensors before it lets go of the old ones.
-    fn grow(&mut self, layout: &Layout<'_>, _index: usize, stored: &Stored) {
+    fn grow(&mut self, layout: &Layout<'_>, stored: &Stored, held: &mut Vec<Id>) {
         let [old_key, old_value] = layout.old_of_current.get().unwrap_or([None; 2]);
         let seen = Dim::C(stored.slot);
-        self.cached("cat(keys)", stored.key * layout.kv_element, seen, 1);
+        let keys = self.cached("cat(keys)", stored.key * layout.kv_element, seen, 1);
         if stored.slot == 0 {
             self.free_all(old_key.as_slice());
         }
-        self.cached("cat(values)", stored.value * layout.kv_element, seen, 1);
+        let values = self.cached("cat(values)", stored.value * layout.kv_element, seen, 1);
         if stored.slot != 0 {
             self.free_all(old_key.as_slice());
         }
         self.free_all(old_value.as_slice());
+        // An offloaded layer goes to the host at once; attention still holds what it was given.
+        if layout.lengths.leaves(stored.slot) {
+            held.extend([keys, values]);
+        }
     }
 
     /// The kernel and the output projection; `held` is dropped when attention returns.
@@ -287,7 +292,7 @@ impl Emit {
     }
 
     /// Multi-head latent attention: the latent is cached, and expanded to all heads over all tokens seen.
-    fn latent(&mut self, layout: &Layout<'_>, index: usize, layer: &Layer) -> Mixed {
+    fn latent(&mut self, layout: &Layout<'_>, layer: &Layer) -> Mixed {
         let AttentionKind::Mla {
             heads,
             q_lora_rank,
@@ -310,7 +315,7 @@ impl Emit {
         let latent = self.norm(1, kv_lora_rank);
         let (q_rope, k_rope) = self.rotate(heads * rope, rope);
         held.push(q_rope);
-        self.store(layout, index, layer, &Fresh { k: Some(latent), v: Some(k_rope) }, &mut held);
+        self.store(layout, layer, &Fresh { k: Some(latent), v: Some(k_rope) }, &mut held);
         held.push(self.token("cat(q)", heads * (nope + rope)));
         for (op, width) in [("kv_b_proj", heads * (nope + v_head_dim)), ("cat(k)", heads * (nope + rope))] {
             let size = super::tape::Size {

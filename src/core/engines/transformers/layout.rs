@@ -2,7 +2,7 @@
 
 use super::class::Class;
 use super::steps::{Pass, longest};
-use super::tape::{Dims, Id, SLOTS};
+use super::tape::{Dim, Dims, Id, SLOTS};
 use crate::engines::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};
 use crate::model::{AttentionKind, Layer, Model};
 use std::cell::Cell;
@@ -183,13 +183,33 @@ impl<'a> Layout<'a> {
 }
 
 impl Lengths {
+    /// The cache is allocated for its whole length beforehand.
+    pub(super) fn fixed(&self) -> bool {
+        matches!(self.cache, CacheImpl::Static | CacheImpl::OffloadedStatic)
+    }
+
+    /// Layers without a window wait on the host.
+    pub(super) fn offloads(&self) -> bool {
+        matches!(self.cache, CacheImpl::Offloaded | CacheImpl::OffloadedStatic)
+    }
+
+    /// The cache of this slot waits on the host while other layers run.
+    pub(super) fn leaves(&self, slot: u8) -> bool {
+        self.offloads() && slot == 0
+    }
+
+    /// How many tokens a layer of this slot holds after a pass.
+    pub(super) fn tokens(&self, slot: u8) -> Dim {
+        if self.fixed() { Dim::Old(slot) } else { Dim::C(slot) }
+    }
+
     /// Which slots get a mask tensor in `step`.
     pub(in crate::engines) fn masks(&self, step: Step, prompt: u64) -> [bool; SLOTS] {
         let all = match self.attention {
             AttentionImpl::Flash => return [false; SLOTS],
             AttentionImpl::Eager => true,
             AttentionImpl::Sdpa => {
-                let static_decode = self.cache == CacheImpl::Static && step != Step::Prefill;
+                let static_decode = self.fixed() && step != Step::Prefill;
                 self.always_masked || self.padded || static_decode
             }
         };
@@ -225,7 +245,7 @@ impl Lengths {
             }
             let (seen, old) = self.seen(step, past, prompt, longest, slot);
             dims.slot(slot as u8, seen, old);
-            if self.cache == CacheImpl::Static && window.is_some() && past >= old {
+            if self.fixed() && window.is_some() && past >= old {
                 dims.rolled(slot as u8, old);
             }
         }
@@ -235,7 +255,7 @@ impl Lengths {
     /// Tokens that a slot's attention sees, and that its cache stored before the step.
     fn seen(&self, step: Step, past: u64, prompt: u64, longest: u64, slot: usize) -> (u64, u64) {
         let window = self.windows[slot];
-        if self.cache == CacheImpl::Static {
+        if self.fixed() {
             let stored = window.map_or(longest, |w| w.min(longest));
             // With a mask the kernel takes the whole allocation; without one the prompt is sliced out of it.
             let whole = prompt <= stored && self.masks(step, prompt)[slot];

@@ -148,6 +148,7 @@ impl Emit {
         let at = index.unwrap_or(layers.len());
         let mut groups: Vec<(Stored, u64, u64)> = Vec::new();
         let mut own = None;
+        let next = prefetched(layout, index);
         let mut states: Vec<(RecurrentState, u64)> = Vec::new();
         for (i, layer) in layers.iter().enumerate() {
             if let AttentionKind::Recurrent(state) = layer.attention.kind
@@ -159,6 +160,9 @@ impl Emit {
                 }
             }
             let Some(stored) = layout.kept[i] else { continue };
+            if i != at && layout.lengths.leaves(stored.slot) && next != Some(i) {
+                continue;
+            }
             if i == at {
                 own = Some(stored);
                 continue;
@@ -176,7 +180,7 @@ impl Emit {
         if layout.lengths.cache == CacheImpl::None {
             return;
         }
-        let dynamic = layout.lengths.cache != CacheImpl::Static;
+        let dynamic = !layout.lengths.fixed();
         let windowed: u64 = groups.iter().filter(|(s, ..)| s.slot > 0).map(|(_, a, b)| a + b).sum::<u64>()
             + u64::from(own.is_some_and(|s| s.slot > 0));
         if dynamic && windowed > 0 {
@@ -185,7 +189,7 @@ impl Emit {
             self.tape.alloc(Block { size, times: windowed, term: TermId::KvCache, op });
         }
         for (stored, before, after) in groups {
-            let done = if dynamic { Dim::C(stored.slot) } else { Dim::Old(stored.slot) };
+            let done = layout.lengths.tokens(stored.slot);
             if before > 0 {
                 self.cache(layout, &stored, done, before);
             }
@@ -259,7 +263,7 @@ impl Emit {
         let mut weights = None;
         if layer.attention.kind != AttentionKind::None {
             let normed = before.then(|| self.norm(1, hidden));
-            if let Some(mixed) = self.mixer(layout, index, layer, normed) {
+            if let Some(mixed) = self.mixer(layout, layer, normed) {
                 weights = mixed.weights;
                 residual = Some(self.join(mixed.output, after, hidden));
             }
@@ -292,7 +296,7 @@ impl Emit {
         for _ in 0..norms {
             self.norm(1, hidden);
         }
-        self.mixer(layout, index, layer, None);
+        self.mixer(layout, layer, None);
         self.tape.enter("feed_forward", number);
         self.feed_forward(layout, &layer.mlp, None);
         self.token("add", hidden);
@@ -331,4 +335,15 @@ impl Emit {
                 || matches!(block.term, TermId::KvCache | TermId::RecurrentState | TermId::Sampling)
         });
     }
+}
+
+/// The offloaded layer that is brought to the device while layer `index` runs: the next one, or the first
+/// again after the last.
+fn prefetched(layout: &Layout<'_>, index: Option<usize>) -> Option<usize> {
+    if !layout.lengths.offloads() {
+        return None;
+    }
+    let leaves = |i: &usize| layout.kept[*i].is_some_and(|s| layout.lengths.leaves(s.slot));
+    let after = index.map_or(layout.kept.len(), |i| i + 1);
+    (after..layout.kept.len()).find(leaves).or_else(|| (0..layout.kept.len()).find(leaves))
 }

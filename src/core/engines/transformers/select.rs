@@ -125,8 +125,11 @@ impl Emit {
             let of_slot = layout.kept.iter().flatten().filter(|s| usize::from(s.slot) == slot);
             let Some(width) = of_slot.map(|s| s.key.max(s.value)).max() else { continue };
             let slot = slot as u8;
-            let tokens =
-                if layout.lengths.cache == CacheImpl::Static { Dim::Old(slot) } else { Dim::C(slot) };
+            // Offloaded layers are put in order on the host.
+            if layout.lengths.leaves(slot) {
+                continue;
+            }
+            let tokens = layout.lengths.tokens(slot);
             let copy = self.cached("index_select(beams)", width * layout.kv_element, tokens, 1);
             self.free(copy);
         }

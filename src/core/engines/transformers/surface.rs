@@ -8,7 +8,7 @@ use super::steps::passes;
 use super::sum::Sum;
 use super::table::Table;
 use super::tape::{Dims, SLOTS, Tape};
-use crate::engines::{CacheImpl, Detail, Inputs, Point, Stop, Surface};
+use crate::engines::{Detail, Inputs, Point, Stop, Surface};
 use crate::memory::context::{context_overhead, library_workspace};
 use crate::memory::{PhaseId, TermId};
 use crate::model::Model;
@@ -104,7 +104,7 @@ fn table(tape: Option<Tape>, lengths: &Lengths, step: Step) -> Table {
     let asked = Asked { sequences: 1, prompt: 1024, new: 256, whole: 1280, longest: 2048, later: true };
     let near = lengths.dims(near, asked);
     // Without a static cache, a prefill pass sees exactly the prompt.
-    let one_length = step == Step::Prefill && lengths.cache != CacheImpl::Static;
+    let one_length = step == Step::Prefill && !lengths.fixed();
     Table::new(&tape.peaks(&near, one_length))
 }
 

@@ -166,7 +166,7 @@ pub(super) struct Stage {
 /// What is asked of a tape: the peak at known lengths, or every stage for any lengths.
 #[derive(Debug)]
 enum Mode {
-    Peak { at: Dims, now: u64, best: u64, stage: Stage },
+    Peak { at: Box<Dims>, now: u64, best: u64, stage: Stage },
     Stages(Vec<Stage>),
 }
 
@@ -186,7 +186,7 @@ pub(super) struct Tape {
 impl Tape {
     /// A tape that finds the peak at `at`.
     pub(super) fn peak_at(at: Dims) -> Tape {
-        Tape::new(Mode::Peak { at, now: 0, best: 0, stage: Stage::default() })
+        Tape::new(Mode::Peak { at: Box::new(at), now: 0, best: 0, stage: Stage::default() })
     }
 
     /// A tape that keeps every stage.
