@@ -1,8 +1,17 @@
 //! Cases: a Scenario and the figures that other software printed for it. Shared by `make accuracy` and by the
 //! tests of the core (which include this file).
 //!
-//! One JSON object per line: `{"id", "source", "scenario": {…}, "expect": [{"path", "value", "rel_tol"}]}`.
+//! One JSON object per line: `{"id", "source", "scenario": {…}, "expect": [{"path", "value", "rel_tol"}]}`; an
+//! expectation may have a `label` (its line in the table) and `half_unit` (half of the last digit printed). A line
+//! `{"id", "source", "unchecked": why}` names a printed figure that no case can be made of.
 //! `scenario.model.config_file` may name a config: a file of the folder given, else the preset of that name.
+
+#[path = "figures.rs"]
+mod figures;
+#[path = "summary.rs"]
+mod summary;
+
+pub use summary::{Summary, summarise};
 
 use oom_ledger_core::share::{Scenario, lookup, run};
 use oom_ledger_core::units::Problem;
@@ -17,8 +26,12 @@ pub struct Row {
     pub group: String,
     /// The figure.
     pub path: String,
+    /// Its line in the table.
+    pub label: String,
     /// What was printed or measured.
     pub expected: Value,
+    /// Half of the last digit printed.
+    pub half_unit: f64,
     /// Tolerance of the case file, relative.
     pub tolerance: f64,
     /// What the core answers.
@@ -33,6 +46,8 @@ pub enum Outcome {
         got: Value,
         /// Relative error, with sign.
         error: f64,
+        /// Low and high end, where the figure has a range.
+        range: Option<(f64, f64)>,
     },
     /// The kind of case is not modelled, and the core says so.
     NotModelled(String),
@@ -67,6 +82,8 @@ pub fn evaluate(text: &str, configs: Option<&Path>) -> Result<Vec<Row>, String> 
                 id: id.clone(),
                 group: group(scenario),
                 path: path.to_owned(),
+                label: one["label"].as_str().unwrap_or(path).to_owned(),
+                half_unit: one["half_unit"].as_f64().unwrap_or(0.0),
                 expected: one["value"].clone(),
                 tolerance: one["rel_tol"].as_f64().unwrap_or(0.0),
                 outcome: outcome(&answer, path, &one["value"]),
@@ -121,87 +138,68 @@ fn outcome(answer: &Result<Value, Problem>, path: &str, expected: &Value) -> Out
             };
         }
     };
-    let Some(got) = lookup(result, path) else {
+    let Some(expected) = expected.as_f64() else {
+        // A word, such as a verdict.
+        return match lookup(result, path) {
+            Some(got) => Outcome::Figure {
+                error: if got == expected { 0.0 } else { f64::INFINITY },
+                got: got.clone(),
+                range: None,
+            },
+            None => Outcome::Refused(format!("the result has no {path}")),
+        };
+    };
+    let Some(found) = figures::find(result, path) else {
         return Outcome::Refused(format!("the result has no {path}"));
     };
-    let error = match (got.as_f64(), expected.as_f64()) {
-        (Some(got), Some(expected)) if got.to_bits() == expected.to_bits() => 0.0,
-        (Some(got), Some(expected)) if expected != 0.0 => got / expected - 1.0,
-        _ if got == expected => 0.0,
-        _ => f64::INFINITY,
+    let error = if found.value.to_bits() == expected.to_bits() {
+        0.0
+    } else if expected == 0.0 {
+        f64::INFINITY
+    } else {
+        found.value / expected - 1.0
     };
-    Outcome::Figure { got: got.clone(), error }
+    Outcome::Figure { got: json!(found.value), error, range: found.range }
 }
 
-/// The errors of one kind of figure.
-pub struct Summary {
-    /// Kind of case.
-    pub group: String,
-    /// The figure.
-    pub path: String,
-    /// Expectations, those without an answer included.
-    pub all: usize,
-    /// Of these, not modelled.
-    pub not_modelled: usize,
-    /// Of these, refused or missing.
-    pub refused: usize,
-    /// Of these, within tolerance.
-    pub within: usize,
-    /// Absolute relative errors, sorted.
-    pub errors: Vec<f64>,
+/// A figure that is known to lie outside its tolerance, and why.
+#[derive(serde::Deserialize)]
+pub struct Miss {
+    /// The case; `*` stands for any text.
+    pub id: String,
+    /// The figure, as the table names it.
+    pub figure: String,
+    /// The reason.
+    pub why: String,
 }
 
-impl Summary {
-    /// The error that a share of all figures do not exceed; `None` without figures.
-    pub fn quantile(&self, share: f64) -> Option<f64> {
-        let last = self.errors.len().checked_sub(1)?;
-        let at = (share * self.errors.len() as f64).ceil() as usize;
-        self.errors.get(at.saturating_sub(1).min(last)).copied()
-    }
-
-    /// The middle error; with an even number, the mean of the two in the middle.
-    pub fn median(&self) -> Option<f64> {
-        let n = self.errors.len();
-        let upper = *self.errors.get(n / 2)?;
-        let lower = if n.is_multiple_of(2) { *self.errors.get(n / 2 - 1)? } else { upper };
-        Some(f64::midpoint(lower, upper))
-    }
-
-    /// The mean error.
-    pub fn mean(&self) -> Option<f64> {
-        (!self.errors.is_empty()).then(|| self.errors.iter().sum::<f64>() / self.errors.len() as f64)
-    }
-}
-
-/// One summary per kind of case and figure, in order of first appearance.
-pub fn summarise(rows: &[Row]) -> Vec<Summary> {
-    let mut all: Vec<Summary> = Vec::new();
-    for row in rows {
-        let found = all.iter().position(|s| s.group == row.group && s.path == row.path);
-        let at = found.unwrap_or_else(|| {
-            let (group, path) = (row.group.clone(), row.path.clone());
-            all.push(Summary {
-                group,
-                path,
-                all: 0,
-                not_modelled: 0,
-                refused: 0,
-                within: 0,
-                errors: Vec::new(),
-            });
-            all.len() - 1
+impl Miss {
+    /// Whether it speaks of this expectation.
+    pub fn covers(&self, row: &Row) -> bool {
+        let mut rest = row.id.as_str();
+        let parts: Vec<&str> = self.id.split('*').collect();
+        let last = parts.len() - 1;
+        let fits = parts.iter().enumerate().all(|(i, part)| {
+            let at = if i == last && last > 0 {
+                rest.ends_with(part).then(|| rest.len() - part.len())
+            } else {
+                rest.find(part).filter(|at| i > 0 || *at == 0)
+            };
+            at.is_some_and(|at| {
+                rest = &rest[at + part.len()..];
+                true
+            })
         });
-        let summary = &mut all[at];
-        summary.all += 1;
-        summary.within += usize::from(row.within());
-        match &row.outcome {
-            Outcome::Figure { error, .. } => summary.errors.push(error.abs()),
-            Outcome::NotModelled(_) => summary.not_modelled += 1,
-            Outcome::Refused(_) => summary.refused += 1,
-        }
+        fits && (last > 0 || rest.is_empty()) && self.figure == row.label
     }
-    for summary in &mut all {
-        summary.errors.sort_by(f64::total_cmp);
-    }
-    all
+}
+
+/// Printed figures that no case can be made of: the row, and why.
+pub fn unchecked(text: &str) -> Vec<(String, String)> {
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let of = |line: Value| {
+        let word = |name: &str| line[name].as_str().map(str::to_owned);
+        Some((word("id")?, word("unchecked")?))
+    };
+    lines.filter_map(of).collect()
 }

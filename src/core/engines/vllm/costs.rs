@@ -28,6 +28,10 @@ pub(super) struct Costs {
     pub(super) graphs: Span,
     /// The pool as printed, which then needs no modelling.
     pub(super) pool: Option<u64>,
+    /// The pool as `--kv-cache-memory-bytes` sets it: no profile decides.
+    pub(super) given: Option<u64>,
+    /// The number of blocks as `--num-gpu-blocks-override` sets it.
+    pub(super) fixed_blocks: Option<u64>,
 }
 
 impl Costs {
@@ -67,6 +71,8 @@ impl Costs {
             },
             graphs: graphs(inputs, &settings),
             pool: measured.kv_available_bytes,
+            given: inputs.serve.kv_cache_memory_bytes,
+            fixed_blocks: inputs.serve.num_gpu_blocks_override,
             layout,
             settings,
         };
@@ -88,8 +94,26 @@ impl Costs {
         self.left(len, |s| s.low)
     }
 
+    /// What start-up compares with the longest request: V0 the blocks that there will be, V1 the memory found,
+    /// whatever number of blocks was then set in its place.
+    pub(super) fn checked(&self, len: u64, end: impl Fn(Span) -> u64) -> i128 {
+        if self.settings.version.v1 { self.found(len, end) } else { self.left(len, end) }
+    }
+
+    /// Whether an option decides the pool: then it does not shrink when something else grows.
+    pub(super) fn is_set(&self) -> bool {
+        self.given.is_some() || self.fixed_blocks.is_some()
+    }
+
     fn left(&self, len: u64, end: impl Fn(Span) -> u64) -> i128 {
-        if let Some(pool) = self.pool {
+        if let Some(blocks) = self.fixed_blocks {
+            return i128::from(blocks.saturating_mul(self.layout.block_bytes));
+        }
+        self.found(len, end)
+    }
+
+    fn found(&self, len: u64, end: impl Fn(Span) -> u64) -> i128 {
+        if let Some(pool) = self.pool.or(self.given) {
             return i128::from(pool);
         }
         let version = self.settings.version;

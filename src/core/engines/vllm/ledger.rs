@@ -38,7 +38,7 @@ pub(super) fn answer(
     sum(&terms)?;
     let phases: Vec<Phase> = SERVING.iter().map(|id| phase(*id, &terms)).collect();
     let peak_bytes = phases.iter().map(|p| p.peak_bytes).max().unwrap_or(0);
-    let peak = peak_range(costs, peak_bytes, &terms, available > 0);
+    let peak = peak_range(costs, peak_bytes, &terms, available > 0 && !costs.is_set());
     let refusal = refusal(costs, len);
     let load = Load::new(inputs, costs, available);
     let mut warnings = Vec::new();
@@ -76,7 +76,7 @@ pub(super) fn answer(
         refusal,
         warnings,
         ranks: Vec::new(),
-        host: Vec::new(),
+        host: super::host::host(inputs, costs),
     })
 }
 
@@ -125,7 +125,7 @@ struct Closing {
 impl Closing {
     fn new(costs: &Costs, len: u64) -> Closing {
         let mut close = Closing { spare: 0, cap: None, over: 0 };
-        let Some(pool) = costs.pool else { return close };
+        let Some(pool) = costs.pool.filter(|_| !costs.is_set()) else { return close };
         let peak = costs.profile.peak(costs.settings.batched(len)).point;
         let modelled = Costs { pool: None, ..costs.clone() }.available(len);
         let spare = modelled - i128::from(pool);

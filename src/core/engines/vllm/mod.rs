@@ -2,11 +2,12 @@
 //!
 //! A share of device total is the budget. A profile run finds the activation peak; the rest of the budget becomes
 //! the KV pool, in blocks shared by groups of layers. Files: `version` (which rules), `settings` (defaults),
-//! `profile`, `graphs`, `costs` (what is subtracted), `kv_groups` (blocks), `refusal`, `rows` and `ledger` (the
+//! `profile`, `graphs`, `costs` (what is subtracted), `host` (what lies beside the device), `kv_groups` (blocks), `refusal`, `rows` and `ledger` (the
 //! answer), `surface` (the answer at many points).
 
 mod costs;
 mod graphs;
+mod host;
 mod kv_groups;
 mod ledger;
 mod profile;

@@ -6,19 +6,19 @@ use crate::units::{Bytes, Message};
 
 /// The refusal that an engine started for requests of `len` tokens answers with, if any.
 pub(super) fn refusal(costs: &Costs, len: u64) -> Option<Message> {
-    free_memory(costs).or_else(|| load(costs)).or_else(|| pool(costs, len, costs.available(len)))
+    free_memory(costs).or_else(|| load(costs)).or_else(|| pool(costs, len, costs.checked(len, |s| s.point)))
 }
 
 /// Whether it would refuse with every cost at the high end of its range.
 pub(super) fn refuses_at_worst(costs: &Costs, len: u64) -> bool {
-    pool(costs, len, costs.available_at_worst(len)).is_some()
+    pool(costs, len, costs.checked(len, |s| s.high)).is_some()
 }
 
 /// Whether the engine starts: as [`refusal`], without building the message.
 pub(super) fn starts(costs: &Costs, len: u64) -> bool {
     free_memory(costs).is_none()
         && load(costs).is_none()
-        && verdict(costs, len, costs.available(len)) == Start::Yes
+        && verdict(costs, len, costs.checked(len, |s| s.point)) == Start::Yes
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

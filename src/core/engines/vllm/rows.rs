@@ -136,6 +136,30 @@ pub(super) fn cuda_graphs(inputs: &Inputs<'_>, costs: &Costs) -> Option<Term> {
     })
 }
 
+/// What decides the size of the pool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// `num_gpu_blocks_override`.
+    Blocks,
+    /// A log.
+    Printed(u64),
+    /// `kv_cache_memory_bytes`.
+    Given(u64),
+    /// The profile run.
+    Profile,
+}
+
+impl Origin {
+    fn of(costs: &Costs) -> Origin {
+        match (costs.fixed_blocks, costs.pool, costs.given) {
+            (Some(_), ..) => Origin::Blocks,
+            (None, Some(pool), _) => Origin::Printed(pool),
+            (None, None, Some(pool)) => Origin::Given(pool),
+            (None, None, None) => Origin::Profile,
+        }
+    }
+}
+
 /// The pool, split into what the states of the asked load take and the rest.
 pub(super) fn pool(inputs: &Inputs<'_>, costs: &Costs, available: i128) -> Vec<Term> {
     let (len, layout) = (costs.settings.max_len, &costs.layout);
@@ -152,26 +176,31 @@ pub(super) fn pool(inputs: &Inputs<'_>, costs: &Costs, available: i128) -> Vec<T
         high: bytes(costs.available_at_best(len)).max(bytes(available)).saturating_sub(states),
     };
     let peak = costs.profile.peak(costs.settings.batched(len)).point;
-    let formula = match (costs.pool.is_some(), costs.settings.version.graphs_in_budget()) {
-        (true, _) => "floor(pool as printed / block) · block - states",
-        (false, false) => {
+    let origin = Origin::of(costs);
+    let formula = match (origin, costs.settings.version.graphs_in_budget()) {
+        (Origin::Blocks, _) => "num_gpu_blocks_override · block - states",
+        (Origin::Printed(_), _) => "floor(pool as printed / block) · block - states",
+        (Origin::Given(_), _) => "floor(kv_cache_memory_bytes / block) · block - states",
+        (Origin::Profile, false) => {
             "floor((total · u - weights - activation peak - non-torch) / block) · block - states"
         }
-        (false, true) => {
+        (Origin::Profile, true) => {
             "floor((total · u - weights - activation peak - non-torch - graphs) / block) · block - states"
         }
     };
     let mut working = Working::new(formula, 0);
-    working = match costs.pool {
-        Some(pool) => working.with("pool as printed", pool, "B"),
-        None => working
+    working = match origin {
+        Origin::Blocks => working,
+        Origin::Printed(pool) => working.with("pool as printed", pool, "B"),
+        Origin::Given(pool) => working.with("kv_cache_memory_bytes", pool, "B"),
+        Origin::Profile => working
             .with("total", costs.total, "B")
             .with("u", costs.settings.utilization, "")
             .with("weights", costs.weights.point, "B")
             .with("activation peak", peak, "B")
             .with("non-torch", costs.non_torch.point, "B"),
     };
-    if costs.pool.is_none() && costs.settings.version.graphs_in_budget() {
+    if origin == Origin::Profile && costs.settings.version.graphs_in_budget() {
         working = working.with("graphs", costs.graphs.point, "B");
     }
     working = working
@@ -184,8 +213,11 @@ pub(super) fn pool(inputs: &Inputs<'_>, costs: &Costs, available: i128) -> Vec<T
         .with("T", tokens, "tokens")
         .with("blocks of B · T", load, "blocks")
         .with("bytes of B · T", load.saturating_mul(block), "B");
-    let provenance = if costs.pool.is_some() { Provenance::Measured } else { Provenance::Bounded };
-    let source = if costs.pool.is_some() { "measured.kv_available_bytes" } else { "" };
+    let (provenance, source) = match origin {
+        Origin::Printed(_) => (Provenance::Measured, "measured.kv_available_bytes"),
+        Origin::Blocks | Origin::Given(_) => (Provenance::Exact, ""),
+        Origin::Profile => (Provenance::Bounded, ""),
+    };
     let cache = row(TermId::KvCache, span, Residency::ReservedPool, RUNNING, working);
     let mut out = vec![Term { provenance, source, ..cache }];
     if states > 0 {

@@ -123,13 +123,14 @@ fn build(f: Fields<'_>, root: Root, variant: &Variant, tied: Option<bool>) -> Re
         if (i + 1).is_multiple_of(period) { "full_attention" } else { "linear_attention" }
     })?;
     let linear = |i: u64| kinds[i as usize] == "linear_attention";
+    let mtp_layers = f.whole("mtp_num_hidden_layers|num_nextn_predict_layers", 0, 4096)?.unwrap_or(0);
     let layers = (0..s.layers)
         .map(|i| {
             let mixer = if linear(i) { net.attention() } else { s.gqa.full() };
             layer(mixer, if sparse(i) { r.mlp() } else { dense(s.intermediate) })
         })
         .collect();
-    Ok(s.assemble(root, PRE_NORMS, layers, |t| {
+    let model = s.assemble(root, PRE_NORMS, layers, |t| {
         net.tensors(t, &root.layers("linear_attn.", s.layers, linear), s.hidden, variant.split);
         qwen_feed_forward(t, root, &s, r, &sparse);
         s.gqa.tensors(t, &root.layers("self_attn.", s.layers, |i| !linear(i)), s.hidden);
@@ -142,7 +143,8 @@ fn build(f: Fields<'_>, root: Root, variant: &Variant, tied: Option<bool>) -> Re
                 *rows *= 2;
             }
         }
-    }))
+    });
+    Ok(Model { mtp_layers, ..model })
 }
 
 pub(crate) fn qwen3_next(f: Fields<'_>) -> Result<Model, Problem> {
