@@ -55,7 +55,10 @@ fn printed_figures_are_met_or_explained() {
         match summary.figure.as_str() {
             "terms.weights.bytes" => assert!(mean <= 0.01, "weights: mean {mean}"),
             "activation peak" | "non-torch" => assert!(median <= 0.2, "{}: {median}", summary.figure),
-            "pool" => assert!(median <= 0.05, "pool: {median}"),
+            "pool" => {
+                let (held, width) = (summary.held * 100 / summary.ranged, summary.width().unwrap());
+                assert!(median <= 0.05 && held >= 85 && width <= 0.2, "pool: {median}, {held} %, {width}");
+            }
             name if name.starts_with("kv.") => {
                 assert!(
                     summary.within * 100 >= summary.all * 95,
