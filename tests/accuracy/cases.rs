@@ -9,9 +9,9 @@
 #[path = "figures.rs"]
 mod figures;
 #[path = "summary.rs"]
-mod summary;
+pub mod summary;
 
-pub use summary::{Summary, summarise};
+pub use summary::summarise;
 
 use oom_ledger_core::share::{Scenario, lookup, run};
 use oom_ledger_core::units::Problem;

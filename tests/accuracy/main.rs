@@ -2,7 +2,8 @@
 
 mod cases;
 
-use cases::{Miss, Outcome, Row, Summary, evaluate, summarise, unchecked};
+use cases::summary::Summary;
+use cases::{Miss, Outcome, Row, evaluate, summarise, unchecked};
 use clap::Parser;
 use std::io::Write;
 use std::path::PathBuf;
@@ -91,12 +92,12 @@ fn print(args: &Args, rows: &[Row], skipped: &[(String, String)], misses: &[Miss
         }
         writeln!(out)?;
     }
-    print_cells(&mut out, COLUMNS.map(str::to_owned), args.markdown)?;
+    print_cells(&mut out, &COLUMNS.map(str::to_owned), args.markdown)?;
     if args.markdown {
         writeln!(out, "|---|---|{}", "---:|".repeat(8))?;
     }
     for summary in &summarise(rows) {
-        print_cells(&mut out, cells(summary), args.markdown)?;
+        print_cells(&mut out, &cells(summary), args.markdown)?;
     }
     if !skipped.is_empty() {
         let mut reasons: Vec<(&str, usize)> = Vec::new();
@@ -134,7 +135,7 @@ fn print_row(out: &mut impl Write, row: &Row) -> std::io::Result<()> {
 }
 
 /// One line of the table.
-fn print_cells(out: &mut impl Write, cells: [String; 10], markdown: bool) -> std::io::Result<()> {
+fn print_cells(out: &mut impl Write, cells: &[String; 10], markdown: bool) -> std::io::Result<()> {
     if markdown {
         return writeln!(out, "| {} |", cells.join(" | "));
     }

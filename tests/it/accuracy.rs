@@ -48,6 +48,7 @@ fn printed_figures_are_met_or_explained() {
     assert!(unexplained.is_empty(), "{}", listing(&unexplained));
     for miss in &misses {
         assert!(outside.iter().any(|row| miss.covers(row)), "{} {} is met now", miss.id, miss.figure);
+        assert!(miss.why.len() > 20, "{}", miss.why);
     }
     // The targets, over all cases, misses included.
     for summary in summarise(&rows).iter().filter(|s| s.group == "vllm") {
