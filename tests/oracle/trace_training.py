@@ -35,10 +35,11 @@ class Storages(TorchDispatchMode):
     def __init__(self, ops=False):
         super().__init__()
         self.live, self.now, self.peak, self.op, self.ops = {}, 0, 0, "", ops
+        self.device = "meta"
 
     def add(self, tensor, op):
         storage = tensor.untyped_storage()
-        if tensor.device.type != "meta" or storage._cdata in self.live:
+        if tensor.device.type != self.device or storage._cdata in self.live:
             return 0
         size = -(-storage.nbytes() // BLOCK) * BLOCK
         self.live[storage._cdata] = (size, op, tuple(tensor.shape), str(tensor.dtype))
@@ -99,7 +100,7 @@ def sdpa(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, en
     return kernel(q, k, v, attn_mask, True, dropout_p, is_causal, scale=scale)[0]
 
 
-def build(folder, case):
+def build(folder, case, device="meta"):
     with open(f"{folder}/{case['model']}.json") as file:
         config = json.load(file)
     text = config.get("text_config", config)
@@ -113,13 +114,13 @@ def build(folder, case):
                 text[key] = text[key][: case["layers"]]
     config = AutoConfig.for_model(config.pop("model_type"), **config)
     dtype = torch.bfloat16 if case["precision"] in ("bf16", "bf16-master") else torch.float32
-    with torch.device("meta"):
+    with torch.device(device):
         model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=case["attention"])
     if case.get("lora"):
         from peft import LoraConfig, get_peft_model
 
         lora = LoraConfig(r=case["lora"]["rank"], target_modules=case["lora"]["targets"], task_type="CAUSAL_LM")
-        with torch.device("meta"):
+        with torch.device(device):
             model = get_peft_model(model, lora)
             for name, p in model.named_parameters():
                 if p.requires_grad:
@@ -156,7 +157,14 @@ def step(model, optimizer, case, ids, storages):
         print("FORWARD", file=sys.stderr)
     with cast:
         out = model(input_ids=ids, **kwargs)
-        loss = out.loss if "labels" in kwargs else out.logits.sum() if case["loss"] == "none" else None
+        if "labels" in kwargs:
+            loss = out.loss
+        elif case["loss"] == "none":
+            loss = out.logits.float().mean()
+        else:
+            labels = F.pad(ids, (0, 1), value=-100)[..., 1:].contiguous()
+            loss = F.cross_entropy(out.logits.view(-1, out.logits.shape[-1]), labels.view(-1))
+            del labels
     if not case.get("hold_outputs", True):
         del out
     row["forward"], row["forward_op"], row["after_forward"] = storages.peak, storages.op, storages.now
@@ -176,20 +184,32 @@ def step(model, optimizer, case, ids, storages):
 
 
 def trace(folder, case, ops=False):
+    # Autocast knows no meta tensors: there the model runs on fake CPU tensors, under the CPU's policy.
+    if case["precision"] == "bf16-mixed":
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode():
+            return traced(folder, case, ops, "cpu")
+    return traced(folder, case, ops, "meta")
+
+
+def traced(folder, case, ops, device):
     storages = Storages(ops=False)
-    model = build(folder, case)
+    storages.device = device
+    model = build(folder, case, device)
     for tensor in [*model.parameters(), *model.buffers()]:
         storages.add(tensor, "ext")
     parameters = storages.now
     trained = [p for p in model.parameters() if p.requires_grad]
     impl = case.get("optimizer_impl", "foreach")
     extra = {} if case["optimizer"] == "muon" else {"foreach": impl == "foreach"}
+    if case["optimizer"] == "muon":
+        trained = [p for n, p in model.named_parameters() if p.requires_grad and p.ndim == 2 and "layers" in n]
     optimizer = OPTIMIZERS[case["optimizer"]](trained, lr=1e-4, **extra)
-    with torch.device("meta"), storages:
+    with torch.device(device), storages:
         ids = torch.zeros(case["micro_batch"], case["seq_len"], dtype=torch.int64)
-        for p in trained:
-            p.grad = torch.empty_like(p)
-        optimizer.step()
+        before = storages.now
+        first = step(model, optimizer, case, ids, storages)["optimizer_step"]
         optimizer.zero_grad(set_to_none=True)
         gc.collect()
         base = storages.now
@@ -197,7 +217,9 @@ def trace(folder, case, ops=False):
         row = step(model, optimizer, case, ids, storages)
         storages.ops = False
         row["gradients"] = sum(-(-p.grad.nbytes // BLOCK) * BLOCK for p in trained if p.grad is not None)
-    row.update(base=base, parameters_bytes=parameters, n_params=sum(p.numel() for p in model.parameters()))
+    row["optimizer_states"] = base - before
+    row.update(base=base, first_optimizer_step=first, weights=parameters)
+    row["n_params"] = sum(p.numel() for p in model.parameters())
     return row
 
 

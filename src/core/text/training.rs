@@ -31,7 +31,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     (
         "training.vision",
-        "Text only: the vision tower is counted with its weights, gradients and optimizer states, but no image runs through it.",
-        "仅计文本：视觉塔计入权重、梯度和优化器状态，但不计图像经过它时的激活值。",
+        "Text only: no image runs through the vision tower, so it gets neither gradients nor optimizer states; its weights are counted.",
+        "仅计文本：没有图像经过视觉塔，因此它没有梯度和优化器状态；其权重已计入。",
     ),
 ];

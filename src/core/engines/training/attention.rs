@@ -5,7 +5,7 @@ use super::kernels::Call;
 use super::ops::I64;
 use super::program::{Linear, Program};
 use super::rotary::Tables;
-use crate::engines::transformers::class::{QkNorm, Rope};
+use crate::engines::transformers::class::QkNorm;
 use crate::model::{AttentionKind, Layer, TensorClass};
 
 /// Elements per token of the tensors around one attention call.
@@ -39,17 +39,31 @@ pub(super) struct Mixed {
     pub(super) weights: Option<Tensor>,
 }
 
-/// What every layer gets from the model: tables by kind of rotary embedding, masks by slot.
-#[derive(Clone, Debug, Default)]
+/// What every layer gets from the model: tables by kind of rotary embedding, masks by slot, positions.
+#[derive(Clone, Debug)]
 pub(super) struct Shared {
+    /// Tables of layers that see everything.
     pub(super) tables: Option<Tables>,
+    /// Tables of windowed layers, where they have their own.
+    pub(super) windowed: Option<Tables>,
     pub(super) masks: [Option<Tensor>; 3],
+    /// Held by everything that holds these.
+    #[expect(dead_code, reason = "named only to be kept alive")]
+    pub(super) positions: Tensor,
+}
+
+impl Shared {
+    /// The tables of a kind of layer.
+    pub(super) fn tables_of(&self, kind: &AttentionKind) -> Option<&Tables> {
+        let windowed = matches!(kind, AttentionKind::Sliding { .. });
+        self.windowed.as_ref().filter(|_| windowed).or(self.tables.as_ref())
+    }
 }
 
 impl<'p> Program<'p> {
     /// Grouped attention on the normalised input.
     pub(super) fn attention(
-        &self,
+        &'p self,
         g: &Graph<'p>,
         index: usize,
         layer: &Layer,
@@ -57,23 +71,20 @@ impl<'p> Program<'p> {
         x: &Tensor,
         shared: &Shared,
     ) -> Mixed {
-        let (q, k, v) = self.projections(g, index, layer, h, x);
-        let rotated = layer.attention.rope && self.class.rope != Rope::None;
-        let (q, k) = match &shared.tables {
-            Some(tables) if rotated => self.rotate(g, &q, &k, tables, None),
-            _ => (q, k),
-        };
+        let (mut q, mut k, v, fused) = self.projections(g, index, layer, h, x);
+        if let Some(tables) = shared.tables_of(&layer.attention.kind).filter(|_| layer.attention.rope) {
+            (q, k) = self.rotate(g, &q, &k, tables, h.head_dim);
+        }
         let slot = self.layout.slot(&layer.attention.kind);
-        let mask = shared.masks[usize::from(slot)].clone();
         // A decoder that spreads K and V gives its kernel as many heads of them as of q.
         let h = if self.model.hf_caches_all_heads { Geometry { kv_heads: h.heads, ..h } } else { h };
         let call = Call {
             h,
-            mask: mask.as_ref(),
+            mask: shared.masks[usize::from(slot)].clone(),
             softcap: self.model.attention_softcap,
             dropout: self.dropout.attention,
         };
-        let (attended, weights) = self.attend(g, &call, &q, &k, &v);
+        let (attended, weights) = self.core(g, call, [&q, &k, &v]);
         let out = Linear {
             name: self.names.output,
             input: h.heads.saturating_mul(h.v_head_dim),
@@ -82,7 +93,7 @@ impl<'p> Program<'p> {
         };
         let output = self.linear(g, out, &attended);
         let output = g.dropout(&output, self.dropout.residual);
-        drop((q, k, v));
+        drop((q, k, v, fused));
         Mixed { output, weights }
     }
 
@@ -93,7 +104,7 @@ impl<'p> Program<'p> {
         layer: &Layer,
         h: Geometry,
         x: &Tensor,
-    ) -> (Tensor, Tensor, Tensor) {
+    ) -> (Tensor, Tensor, Tensor, Option<Tensor>) {
         let hidden = self.model.hidden_size;
         let (q_width, k_width) = (h.heads * h.head_dim, h.kv_heads * h.head_dim);
         let v_width = h.kv_heads * h.v_head_dim;
@@ -114,7 +125,8 @@ impl<'p> Program<'p> {
             } else {
                 FusedQkv::Views
             };
-            return fused_parts(g, &both, parts, h, style);
+            let (q, k, v) = fused_parts(g, &both, parts, h, style);
+            return (q, k, v, Some(both));
         }
         let normed = layer.attention.qk_norm;
         let early = normed && self.class.qk_norm == QkNorm::Interleaved;
@@ -147,7 +159,7 @@ impl<'p> Program<'p> {
             let (rows, width) = shape(h.kv_heads);
             k = self.norm(g, &k, rows, width);
         }
-        (q, k, v)
+        (q, k, v, None)
     }
 
     /// Whether the layer's tensor of this class comes with a bias.
@@ -174,8 +186,7 @@ fn fused_parts(
     let (key, value) = match style {
         FusedQkv::Views => (g.slice(both, k), g.slice(both, v)),
         FusedQkv::Picked | FusedQkv::Spread => {
-            let place = g.constant("index", 1, I64);
-            let pick = |n| g.gather("index(kv)", both, &place, n);
+            let pick = |n| g.gather("index(kv)", both, &g.constant("index", 1, I64), n);
             let (key, value) = (pick(k), pick(v));
             if style == FusedQkv::Picked { (key, value) } else { (g.spread(&key, q), g.spread(&value, q)) }
         }

@@ -24,7 +24,7 @@ impl<'p> Program<'p> {
         let table =
             g.parameter(self.model.vocab_size.saturating_mul(self.model.hidden_size), self.e, self.full());
         let last = self.body(g, ids, &table);
-        let outcome = self.head(g, &last, &table);
+        let outcome = self.head(g, last, &table);
         self.casts.borrow_mut().clear();
         outcome
     }
@@ -32,16 +32,18 @@ impl<'p> Program<'p> {
     /// Everything up to the final norm.
     fn body(&'p self, g: &Graph<'p>, ids: &Tensor, table: &Tensor) -> Tensor {
         let hidden = self.model.hidden_size;
-        let embedded = self.embedding(g, ids, table);
+        let raw = self.embedding(g, ids, table);
+        let embedded = g.dropout(&raw, self.dropout.embedding);
         let positions = g.constant("position_ids", self.s(), I64);
-        let shared = Shared { tables: self.tables(g), masks: self.masks(g) };
+        let windowed = if self.class.rope_tables > 1 { self.tables(g) } else { None };
+        let shared = Shared { tables: self.tables(g), windowed, masks: self.masks(g), positions };
         let mut x = embedded.clone();
         for index in 0..self.model.layers.len() {
             g.pool.layer.set(index as u64 + 1);
             let out = if self.train.checkpointing == Checkpointing::Full {
                 let shared = shared.clone();
-                g.checkpoint(&x, move |g, x| {
-                    let out = self.layer(g, index, x, &shared);
+                g.checkpoint(&[&x], move |g, x| {
+                    let out = self.layer(g, index, &x[0], &shared);
                     if g.recomputes() {
                         // Running again has an autocast block of its own.
                         self.casts.borrow_mut().clear();
@@ -55,8 +57,8 @@ impl<'p> Program<'p> {
         }
         g.pool.layer.set(0);
         let out = self.norm(g, &x, 1, hidden);
-        g.release();
-        drop((embedded, positions));
+        self.returned.take();
+        drop((raw, embedded, shared));
         out
     }
 
@@ -74,8 +76,7 @@ impl<'p> Program<'p> {
             Tensor::plain(out)
         };
         let embedded = if self.class.scaled_embedding { g.scale("mul(scale)", &embedded) } else { embedded };
-        let embedded = if self.wants_input_grads() { g.requiring_grad(&embedded) } else { embedded };
-        g.dropout(&embedded, self.dropout.embedding)
+        if self.wants_input_grads() { g.requiring_grad(&embedded) } else { embedded }
     }
 
     /// cos and sin for every position.
@@ -87,17 +88,17 @@ impl<'p> Program<'p> {
             AttentionKind::Mla { qk_rope_head_dim, .. } => Some(qk_rope_head_dim),
             ref other => Geometry::of(other).map(|h| h.head_dim),
         })?;
+        // A part of the head may stay as it is.
+        let width = match self.model.rotary_dim {
+            0 => width,
+            turned => turned.min(width),
+        };
         let (n, e) = match self.class.rope {
             Rope::HalfFp32 | Rope::Complex => (width, F32),
             Rope::Split if self.model.attention_sinks => (width / 2, self.e),
             _ => (width, self.e),
         };
         let make = |op| g.constant(op, self.s().saturating_mul(n), e);
-        for _ in 1..self.class.rope_tables {
-            // Held by the model beside those in use.
-            g.hold(make("cos"));
-            g.hold(make("sin"));
-        }
         let cos = make("cos");
         let sin = if self.class.rope == Rope::Complex { cos.clone() } else { make("sin") };
         Some(Tables { cos, sin })
@@ -140,7 +141,7 @@ impl<'p> Program<'p> {
     }
 
     /// Layer `index` on its input.
-    fn layer(&self, g: &Graph<'p>, index: usize, x: &Tensor, shared: &Shared) -> Tensor {
+    fn layer(&'p self, g: &Graph<'p>, index: usize, x: &Tensor, shared: &Shared) -> Tensor {
         let layer = self.model.layers[index];
         match self.class.placement {
             Placement::Parallel { norms } => self.parallel(g, index, &layer, x, norms, shared),
@@ -148,7 +149,14 @@ impl<'p> Program<'p> {
         }
     }
 
-    fn sequential(&self, g: &Graph<'p>, index: usize, layer: &Layer, x: &Tensor, shared: &Shared) -> Tensor {
+    fn sequential(
+        &'p self,
+        g: &Graph<'p>,
+        index: usize,
+        layer: &Layer,
+        x: &Tensor,
+        shared: &Shared,
+    ) -> Tensor {
         let hidden = self.model.hidden_size;
         let before = self.class.placement != Placement::Post;
         let after = self.class.placement != Placement::Pre;
@@ -169,8 +177,15 @@ impl<'p> Program<'p> {
             }
             None => residual,
         };
-        drop(weights);
+        self.leave(g, weights);
         out
+    }
+
+    /// Attention weights that a layer returns stay until the next layer has returned its own.
+    fn leave(&self, g: &Graph<'p>, weights: Option<Tensor>) {
+        if self.class.returns_weights && !g.recomputes() {
+            self.returned.replace(weights);
+        }
     }
 
     /// Normalises a block's output where the class does, and adds the residual.
@@ -183,7 +198,7 @@ impl<'p> Program<'p> {
     }
 
     fn parallel(
-        &self,
+        &'p self,
         g: &Graph<'p>,
         index: usize,
         layer: &Layer,
@@ -196,11 +211,12 @@ impl<'p> Program<'p> {
         let for_mlp = if norms > 1 { self.norm(g, x, 1, hidden) } else { for_attention.clone() };
         let mixed = self.mixer(g, index, layer, &for_attention, shared);
         let Some(out) = self.feed_forward(g, index, &layer.mlp, &for_mlp) else { return mixed.output };
+        self.leave(g, mixed.weights);
         let both = g.add_in_place(&out, &mixed.output);
         g.add("add(residual)", &both, x)
     }
 
-    fn mixer(&self, g: &Graph<'p>, index: usize, layer: &Layer, x: &Tensor, shared: &Shared) -> Mixed {
+    fn mixer(&'p self, g: &Graph<'p>, index: usize, layer: &Layer, x: &Tensor, shared: &Shared) -> Mixed {
         match Geometry::of(&layer.attention.kind) {
             Some(h) => self.attention(g, index, layer, h, x, shared),
             None => self.latent(g, layer, x, shared),

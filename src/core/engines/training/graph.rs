@@ -4,87 +4,17 @@
 //! tensor or gradient buffer that names it is dropped. So code written with these operators in the order of the
 //! modelling code holds what that code holds.
 
-use super::pool::{Kind, Pool, Storage};
+use super::pool::{Kind, Pool};
+pub(super) use super::tensor::{Data, Tensor};
+use super::tensor::{Edge, Leaf};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-
-/// A tensor's storage with its size: elements, and bytes of each.
-#[derive(Clone, Debug)]
-pub(super) struct Data {
-    pub(super) storage: Rc<Storage>,
-    pub(super) n: u64,
-    pub(super) e: u64,
-    /// Memory goes head by head ([B, H, S, D]) where the projections want token by token.
-    pub(super) heads_first: bool,
-}
-
-impl Data {
-    /// Counts the storage as kept for backward, if it only was a temporary.
-    fn keep(&self) {
-        if matches!(self.storage.kind(), Kind::Activations | Kind::Scores) {
-            self.storage.set_kind(Kind::Saved);
-        }
-    }
-
-    pub(super) fn set_kind(&self, kind: Kind) {
-        self.storage.set_kind(kind);
-    }
-}
-
-/// Where a gradient goes.
-#[derive(Clone, Debug)]
-enum Edge {
-    /// Output `1` of node `0`.
-    Node(usize, usize),
-    /// A parameter.
-    Leaf(Rc<Leaf>),
-}
-
-/// A parameter that takes a gradient.
-#[derive(Debug)]
-pub(super) struct Leaf {
-    e: u64,
-    /// Its gradient stays for the optimizer; that of an activation goes with the graph.
-    stays: bool,
-    /// Uses whose gradients have not come yet.
-    pending: Cell<u64>,
-    buffer: RefCell<Option<Data>>,
-}
-
-/// A tensor as the modelling code sees it.
-#[derive(Clone, Debug)]
-pub(super) struct Tensor {
-    pub(super) data: Data,
-    edge: Option<Edge>,
-}
-
-impl Tensor {
-    /// Whether a gradient flows back through it.
-    pub(super) fn tracked(&self) -> bool {
-        self.edge.is_some()
-    }
-
-    /// A tensor without history.
-    pub(super) fn plain(data: Data) -> Tensor {
-        Tensor { data, edge: None }
-    }
-
-    /// The same storage, seen as `n` elements (a view of a part, or another shape).
-    pub(super) fn viewed(&self, n: u64) -> Tensor {
-        Tensor { data: Data { n, ..self.data.clone() }, edge: self.edge.clone() }
-    }
-
-    /// The same storage without history.
-    pub(super) fn detached(&self) -> Tensor {
-        Tensor { data: self.data.clone(), edge: None }
-    }
-}
 
 /// Gradients by output or input of a node.
 pub(super) type Grads = Vec<Option<Data>>;
 type Run<'a> = Box<dyn FnOnce(&Graph<'a>, Grads) -> Grads + 'a>;
 
-struct Node<'a> {
+pub(super) struct Node<'a> {
     run: Option<Run<'a>>,
     edges: Vec<Option<Edge>>,
     /// Gradient, and bytes per element, of each output.
@@ -106,19 +36,17 @@ pub(super) struct Rules {
 /// The graph of one step.
 pub(super) struct Graph<'a> {
     pub(super) pool: Rc<Pool>,
-    nodes: RefCell<Vec<Node<'a>>>,
+    pub(super) nodes: RefCell<Vec<Node<'a>>>,
     /// Operators are recorded (`torch.is_grad_enabled`).
-    recording: Cell<bool>,
+    pub(super) recording: Cell<bool>,
     /// Saved tensors counted since a checkpoint began, and the one at which recomputation stops.
-    saves: Cell<u64>,
-    stop_at: Cell<Option<u64>>,
-    stopped: Cell<bool>,
+    pub(super) saves: Cell<u64>,
+    pub(super) stop_at: Cell<Option<u64>>,
+    pub(super) stopped: Cell<bool>,
     /// Kind of new blocks.
     pub(super) kind: Cell<Kind>,
     /// Gradients of parameters.
     gradients: RefCell<Vec<Data>>,
-    /// Tensors that the model's own variables hold through the pass.
-    held: RefCell<Vec<Tensor>>,
     pub(super) rules: Rules,
 }
 
@@ -133,7 +61,6 @@ impl<'a> Graph<'a> {
             stopped: Cell::new(false),
             kind: Cell::new(Kind::Activations),
             gradients: RefCell::new(Vec::new()),
-            held: RefCell::new(Vec::new()),
             rules,
         }
     }
@@ -310,59 +237,6 @@ impl<'a> Graph<'a> {
         out
     }
 
-    /// Runs `layer` on `input` without keeping what it saves; backward runs it again and then through it.
-    ///
-    /// As with `use_reentrant=False`, running again stops at the last tensor that is saved.
-    pub(super) fn checkpoint(
-        &self,
-        input: &Tensor,
-        layer: impl Fn(&Graph<'a>, &Tensor) -> Tensor + 'a,
-    ) -> Tensor {
-        if !self.recording.get() {
-            return layer(self, input);
-        }
-        let out = self.no_grad(|| layer(self, &input.detached()));
-        let kept = self.save(&input.data);
-        let tracked = input.tracked();
-        self.node(out.data, &[input], move |graph, grad| {
-            let floor = graph.len();
-            let (kind, recorded) = (graph.kind.replace(Kind::Recompute), graph.recording.replace(true));
-            let taken = Rc::new(RefCell::new(None));
-            let sink = Rc::clone(&taken);
-            let inner = if tracked {
-                graph.node(kept, &[], move |_, grad| {
-                    sink.replace(Some(grad));
-                    Vec::new()
-                })
-            } else {
-                Tensor { data: kept, edge: None }
-            };
-            let last = graph.count_saves(&layer, &inner);
-            graph.saves.set(0);
-            graph.stop_at.set(Some(last));
-            let again = layer(graph, &inner);
-            graph.stop_at.set(None);
-            graph.stopped.set(false);
-            graph.kind.set(kind);
-            graph.recording.set(recorded);
-            drop(inner);
-            graph.backward(&again, grad, floor);
-            drop(again);
-            vec![taken.take()]
-        })
-    }
-
-    /// Tensors that `layer` saves, counted without making any.
-    fn count_saves(&self, layer: &impl Fn(&Graph<'a>, &Tensor) -> Tensor, input: &Tensor) -> u64 {
-        let floor = self.len();
-        self.saves.set(0);
-        self.stopped.set(true);
-        drop(layer(self, input));
-        self.stopped.set(false);
-        self.nodes.borrow_mut().truncate(floor);
-        self.saves.get()
-    }
-
     /// Runs `body` with new blocks counted under `kind`; what is made again while recomputing stays told apart.
     pub(super) fn as_kind<T>(&self, kind: Kind, body: impl FnOnce() -> T) -> T {
         let before = self.kind.get();
@@ -377,16 +251,6 @@ impl<'a> Graph<'a> {
     /// Whether a layer is being run again.
     pub(super) fn recomputes(&self) -> bool {
         self.stop_at.get().is_some() || self.stopped.get()
-    }
-
-    /// Keeps a tensor alive until [`Graph::release`].
-    pub(super) fn hold(&self, tensor: Tensor) {
-        self.held.borrow_mut().push(tensor);
-    }
-
-    /// Drops what [`Graph::hold`] kept.
-    pub(super) fn release(&self) {
-        self.held.borrow_mut().clear();
     }
 
     /// A tensor made a leaf that takes a gradient (`enable_input_require_grads`).

@@ -94,6 +94,7 @@ impl<'a> Job<'a> {
             half_to_float: train.precision == Precision::Fp16Mixed,
             full_width_qk_norm: matches!(model.model_type.as_str(), "olmo2" | "olmo3" | "minimax_m2"),
             dropout: model.dropout,
+            returned: RefCell::new(None),
             casts: RefCell::new(Vec::new()),
         };
         Ok(Job { program, warnings, spread })

@@ -5,6 +5,7 @@ use super::graph::{Data, Graph, Tensor};
 use super::ops::F32;
 use super::pool::Kind;
 use super::program::Program;
+use super::settings::Checkpointing;
 use crate::engines::AttentionImpl;
 use crate::engines::transformers::class::Softmax;
 
@@ -15,21 +16,38 @@ const FLASH_HEAD_DIM: u64 = 256;
 const EFFICIENT_LSE: u64 = 32;
 
 /// One attention call.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Call<'t> {
+#[derive(Clone, Debug)]
+pub(super) struct Call {
     pub(super) h: Geometry,
-    pub(super) mask: Option<&'t Tensor>,
+    pub(super) mask: Option<Tensor>,
     /// Scores are soft-capped.
     pub(super) softcap: bool,
     pub(super) dropout: bool,
 }
 
 impl<'p> Program<'p> {
+    /// The attention core, recomputed in backward where that is asked for.
+    pub(super) fn core(
+        &'p self,
+        g: &Graph<'p>,
+        call: Call,
+        [q, k, v]: [&Tensor; 3],
+    ) -> (Tensor, Option<Tensor>) {
+        if self.train.checkpointing != Checkpointing::Selective {
+            return self.attend(g, &call, q, k, v);
+        }
+        let out = g.checkpoint(&[q, k, v], move |g, parts| match parts {
+            [q, k, v] => self.attend(g, &call, q, k, v).0,
+            _ => g.constant("", 0, 1),
+        });
+        (out, None)
+    }
+
     /// Attention: its output, token by token, and its weights where they outlive it.
     pub(super) fn attend(
         &self,
         g: &Graph<'p>,
-        c: &Call<'_>,
+        c: &Call,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
@@ -53,11 +71,13 @@ impl<'p> Program<'p> {
         g.copy("clone", &x, true)
     }
 
-    fn eager(&self, g: &Graph<'p>, c: &Call<'_>, q: &Tensor, k: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
-        let (keys, values) = (repeated(g, c, k), repeated(g, c, v));
+    fn eager(&self, g: &Graph<'p>, c: &Call, q: &Tensor, k: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
+        let holding = self.class.softmax == Softmax::ModelDtypeHoldingScores;
+        let keys = repeated(g, c, k, false);
+        // Falcon leaves the repetition to the product itself.
+        let early = (!holding).then(|| repeated(g, c, v, false));
         let pairs = self.t().saturating_mul(self.s()).saturating_mul(c.h.heads);
         let scores_kind = |body: &dyn Fn() -> Tensor| g.as_kind(Kind::Scores, body);
-        let holding = self.class.softmax == Softmax::ModelDtypeHoldingScores;
         let mut weights = {
             let (a, b) = (self.batched(g, q), self.batched(g, &keys));
             scores_kind(&|| {
@@ -72,7 +92,8 @@ impl<'p> Program<'p> {
                 g.scale("mul", &tanh)
             });
         }
-        if let Some(mask) = c.mask {
+        let scores = holding.then(|| weights.clone());
+        if let Some(mask) = &c.mask {
             weights = scores_kind(&|| g.add("add(mask)", &weights, mask));
         }
         weights = scores_kind(&|| {
@@ -82,7 +103,9 @@ impl<'p> Program<'p> {
                 self.softmax(g, &weights)
             }
         });
+        drop(scores);
         weights = g.dropout(&weights, c.dropout);
+        let values = early.unwrap_or_else(|| repeated(g, c, v, false));
         let out = {
             let product = {
                 let (a, b) = (self.batched(g, &weights), self.batched(g, &values));
@@ -123,7 +146,7 @@ impl<'p> Program<'p> {
 
     /// `scaled_dot_product_attention`: flash without a mask; efficient with one, with uneven head dims or in
     /// fp32, which takes grouped heads only after repeating them.
-    fn sdpa(&self, g: &Graph<'p>, c: &Call<'_>, q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
+    fn sdpa(&self, g: &Graph<'p>, c: &Call, q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
         let even = c.h.head_dim == c.h.v_head_dim && c.h.head_dim <= FLASH_HEAD_DIM;
         let half = self.fast.is_some() || q.data.e < F32;
         if c.mask.is_none() && even && half {
@@ -131,10 +154,12 @@ impl<'p> Program<'p> {
             return self.flash_kernel(g, c, &q, &k, &v, FLASH);
         }
         let repeats = !self.class.always_masked;
-        let of = |x: &Tensor| if repeats { repeated(g, c, x) } else { x.clone() };
+        // Without a mask the kernel's own repetition runs, which copies even a single head.
+        let copies = c.mask.is_none() && c.h.head_dim <= FLASH_HEAD_DIM;
+        let of = |x: &Tensor| if repeats { repeated(g, c, x, copies) } else { x.clone() };
         let (keys, values) = (of(k), of(v));
         let [q, k, v] = [q, &keys, &values].map(|t| self.operand(g, t));
-        let mask = c.mask.map(|mask| {
+        let mask = c.mask.as_ref().map(|mask| {
             let (rows, e) = (mask.data.n, q.data.e);
             let zeros = g.constant("zeros_like", rows, e);
             let inverted = g.constant("logical_not", rows, 1);
@@ -155,7 +180,7 @@ impl<'p> Program<'p> {
     fn flash_kernel(
         &self,
         g: &Graph<'p>,
-        c: &Call<'_>,
+        c: &Call,
         q: &Tensor,
         k: &Tensor,
         v: &Tensor,
@@ -169,7 +194,7 @@ impl<'p> Program<'p> {
     fn kernel(
         &self,
         g: &Graph<'p>,
-        c: &Call<'_>,
+        c: &Call,
         [q, k, v]: [&Tensor; 3],
         mask: Option<&Tensor>,
         op: &'static str,
@@ -206,7 +231,7 @@ impl<'p> Program<'p> {
     }
 
     /// FlashAttention 2: takes grouped heads and windows itself, and pads v to the head dim of q.
-    fn flash(&self, g: &Graph<'p>, c: &Call<'_>, q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
+    fn flash(&self, g: &Graph<'p>, c: &Call, q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
         let [q, k, v] = [q, k, v].map(|t| self.operand(g, t));
         self.flash_kernel(g, c, &q, &k, &v, FLASH)
     }
@@ -246,18 +271,19 @@ impl Graph<'_> {
 }
 
 /// A kernel's output token by token: a copy where it came head by head.
-fn contiguous(g: &Graph<'_>, c: &Call<'_>, x: &Tensor) -> Tensor {
+fn contiguous(g: &Graph<'_>, c: &Call, x: &Tensor) -> Tensor {
     if x.data.heads_first && c.h.heads > 1 { g.copy("contiguous", x, false) } else { x.clone() }
 }
 
-/// K or V repeated to all query heads; itself where it has as many.
-fn repeated(g: &Graph<'_>, c: &Call<'_>, x: &Tensor) -> Tensor {
+/// K or V repeated to all query heads; itself where it has as many. A single head is only seen by all, unless
+/// `copies`.
+fn repeated(g: &Graph<'_>, c: &Call, x: &Tensor, copies: bool) -> Tensor {
     let Geometry { heads, kv_heads, .. } = c.h;
     if heads == kv_heads {
         return x.clone();
     }
     let n = x.data.n / kv_heads.max(1) * heads;
-    if kv_heads == 1 {
+    if kv_heads == 1 && !copies {
         // One head is expanded without a copy; its gradient is summed over the heads.
         return g.expanded(x, n);
     }

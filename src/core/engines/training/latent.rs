@@ -4,12 +4,11 @@ use super::attention::{Geometry, Mixed, Shared};
 use super::graph::{Graph, Tensor};
 use super::kernels::Call;
 use super::program::{Linear, Program};
-use crate::engines::transformers::class::Rope;
 use crate::model::{AttentionKind, Layer};
 
 impl<'p> Program<'p> {
     /// Multi-head latent attention on the normalised input.
-    pub(super) fn latent(&self, g: &Graph<'p>, layer: &Layer, x: &Tensor, shared: &Shared) -> Mixed {
+    pub(super) fn latent(&'p self, g: &Graph<'p>, layer: &Layer, x: &Tensor, shared: &Shared) -> Mixed {
         let AttentionKind::Mla {
             heads,
             q_lora_rank,
@@ -40,7 +39,7 @@ impl<'p> Program<'p> {
         let [latent, k_rope] = g.split(&both, [kv_lora_rank * t, rope * t]);
         let k_nope = self.norm(g, &latent, 1, kv_lora_rank);
         let (q_rope, k_rope) = match &shared.tables {
-            Some(tables) if self.class.rope != Rope::None => self.rotate(g, &q_rope, &k_rope, tables, None),
+            Some(tables) => self.rotate(g, &q_rope, &k_rope, tables, rope),
             _ => (q_rope, k_rope),
         };
         let query = g.cat("cat(q)", &[&q_nope, &q_rope]);
@@ -49,8 +48,8 @@ impl<'p> Program<'p> {
         let [k_part, values] = g.split(&expanded, [heads * nope * t, heads * v_head_dim * t]);
         let keys = g.written(&k_part, &k_rope, heads);
         let h = Geometry { heads, kv_heads: heads, head_dim: nope + rope, v_head_dim };
-        let call = Call { h, mask: shared.masks[0].as_ref(), softcap: false, dropout: false };
-        let (attended, weights) = self.attend(g, &call, &query, &keys, &values);
+        let call = Call { h, mask: shared.masks[0].clone(), softcap: false, dropout: false };
+        let (attended, weights) = self.core(g, call, [&query, &keys, &values]);
         let output = linear("o_proj", heads * v_head_dim, hidden, &attended);
         drop((q, both, query, keys, expanded));
         Mixed { output, weights }

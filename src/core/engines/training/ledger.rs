@@ -3,6 +3,7 @@
 use super::graph::Rules;
 use super::job::{Job, TrainInputs};
 use super::pool::{ByKind, Kind, Moment};
+use super::settings::Precision;
 use super::states::{States, states};
 use super::step::{Step, run};
 use crate::memory::context::{Observed, context_overhead, library_workspace};
@@ -40,9 +41,14 @@ fn total(figures: &[u64]) -> Result<u64, Overflow> {
 }
 
 /// A step with its states: the last forward and backward of an accumulation, where there are several.
-fn simulate(job: &Job<'_>, states: &States) -> Result<Step, Problem> {
-    let accumulated = job.program.train.gradient_accumulation > 1;
-    run(&job.program, states, Rules { accumulated, in_place_sums: false, fused_dropout: false })
+///
+/// `counted`: as a dispatch mode sees it, which keeps autograd from adding gradients in place and the fused dropout
+/// kernel from running. A device does both; that is the low end.
+fn simulate(job: &Job<'_>, states: &States, counted: bool) -> Result<Step, Problem> {
+    let train = job.program.train;
+    // fp32 gradients beside bf16 parameters stay: each step adds to them.
+    let accumulated = train.gradient_accumulation > 1 || train.precision == Precision::Bf16Master;
+    run(&job.program, states, Rules { accumulated, in_place_sums: !counted, fused_dropout: !counted })
 }
 
 /// Peak of a job in bytes, for searches: what [`ledger`] answers as `peak_bytes`.
@@ -50,7 +56,7 @@ fn simulate(job: &Job<'_>, states: &States) -> Result<Step, Problem> {
 /// Errors: as the ledger.
 pub fn peak_bytes(inputs: &TrainInputs<'_>) -> Result<u64, Problem> {
     let job = Job::new(inputs)?;
-    let step = simulate(&job, &states(inputs.model, inputs.train))?;
+    let step = simulate(&job, &states(inputs.model, inputs.train), true)?;
     let outside = Outside::new(inputs);
     let highest = step.forward.bytes.max(step.backward.bytes).max(step.optimizer.bytes);
     Ok(total(&[highest, outside.context.bytes, outside.workspace.bytes, outside.others])?)
@@ -88,9 +94,11 @@ impl Outside {
 pub fn ledger(inputs: &TrainInputs<'_>) -> Result<Ledger, Problem> {
     let job = Job::new(inputs)?;
     let states = states(inputs.model, inputs.train);
-    let step = simulate(&job, &states)?;
+    let step = simulate(&job, &states, true)?;
+    let low = simulate(&job, &states, false)?;
     let outside = Outside::new(inputs);
     let moments = [step.load, step.forward, step.backward, step.optimizer];
+    let lows = [low.load, low.forward, low.backward, low.optimizer];
     let mut phases = Vec::new();
     for (id, moment) in PHASES.into_iter().zip(&moments) {
         let workspace = if id == PhaseId::Load { 0 } else { outside.workspace.bytes };
@@ -102,7 +110,7 @@ pub fn ledger(inputs: &TrainInputs<'_>) -> Result<Ledger, Problem> {
     }
     let mut terms = Vec::new();
     for (id, kinds, formula) in TERMS {
-        terms.extend(rows(*id, kinds, formula, &moments, inputs, &job, &states));
+        terms.extend(rows(*id, kinds, formula, [&moments, &lows], inputs, &job, &states));
     }
     terms.extend([outside.workspace, outside.context]);
     if outside.others > 0 {
@@ -146,24 +154,28 @@ fn rows(
     id: TermId,
     kinds: &[Kind],
     formula: &'static str,
-    moments: &[Moment; 4],
+    [moments, lows]: [&[Moment; 4]; 2],
     inputs: &TrainInputs<'_>,
     job: &Job<'_>,
     states: &States,
 ) -> Vec<Term> {
-    let mut sizes: Vec<(u64, Vec<PhaseId>, Moment)> = Vec::new();
-    for (phase, moment) in PHASES.into_iter().zip(moments) {
+    let mut sizes: Vec<(u64, Vec<PhaseId>, Moment, u64)> = Vec::new();
+    for ((phase, moment), low) in PHASES.into_iter().zip(moments).zip(lows) {
         let bytes = of(&moment.by, kinds);
+        let low = of(&low.by, kinds).min(bytes);
         if bytes == 0 {
             continue;
         }
         match sizes.iter_mut().find(|(b, ..)| *b == bytes) {
-            Some((_, phases, _)) => phases.push(phase),
-            None => sizes.push((bytes, vec![phase], *moment)),
+            Some((_, phases, _, least)) => {
+                phases.push(phase);
+                *least = low.min(*least);
+            }
+            None => sizes.push((bytes, vec![phase], *moment, low)),
         }
     }
     sizes.sort_by_key(|(bytes, ..)| std::cmp::Reverse(*bytes));
-    let row = |(bytes, phases, moment): (u64, Vec<PhaseId>, Moment)| {
+    let row = |(bytes, phases, moment, low): (u64, Vec<PhaseId>, Moment, u64)| {
         let stays = matches!(
             id,
             TermId::Weights | TermId::MasterWeights | TermId::OptimizerStates | TermId::Gradients
@@ -188,11 +200,11 @@ fn rows(
         Term {
             id,
             bytes,
-            low: bytes - band,
+            low: low.saturating_sub(band),
             high: bytes.saturating_add(band),
             residency: if stays { Residency::Resident } else { Residency::Transient },
             phases,
-            provenance: if band == 0 { Provenance::Exact } else { Provenance::Bounded },
+            provenance: if band == 0 && low == bytes { Provenance::Exact } else { Provenance::Bounded },
             source: "torch 2.15 autograd, transformers 5.24 modelling code",
             working,
         }

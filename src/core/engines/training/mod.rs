@@ -5,6 +5,7 @@
 //! them, `step` runs it, and `ledger` reads the peaks off.
 
 mod attention;
+mod checkpoint;
 mod decoder;
 mod experts;
 mod feed_forward;
@@ -21,6 +22,7 @@ mod rotary;
 mod settings;
 mod states;
 mod step;
+mod tensor;
 
 pub use job::TrainInputs;
 pub use ledger::{ledger, peak_bytes};

@@ -3,10 +3,11 @@
 
 use super::graph::{Data, Graph, Tensor};
 use super::ops::F32;
+use super::pool::BLOCK;
 use super::settings::TrainSettings;
 use crate::engines::transformers::class::{Class, Norm};
 use crate::engines::transformers::layout::Layout;
-use crate::model::{Dropout, Model};
+use crate::model::{Dropout, MlpKind, Model, TensorClass};
 use std::cell::RefCell;
 
 /// A model, a class and settings: everything that the forward pass needs to know.
@@ -28,6 +29,8 @@ pub(super) struct Program<'a> {
     pub(super) full_width_qk_norm: bool,
     /// Dropout probabilities that are not zero.
     pub(super) dropout: Dropout,
+    /// Attention weights that the last layer returned, where the class's layers return them.
+    pub(super) returned: RefCell<Option<Tensor>>,
     /// Casts of parameters that autocast keeps until its block ends.
     pub(super) casts: RefCell<Vec<Tensor>>,
 }
@@ -70,6 +73,22 @@ impl<'p> Program<'p> {
     /// Bytes of an element that a product gives for an input of `e` bytes.
     pub(super) fn product(&self, e: u64) -> u64 {
         self.fast.unwrap_or(e)
+    }
+
+    /// Bytes of registered buffers: rotary frequencies, and the balancing bias of routers that have one.
+    pub(super) fn buffers(&self) -> u64 {
+        let small = self.class.buffers.saturating_mul(BLOCK);
+        // MiniMax keeps it in the model's dtype, the others in fp32.
+        let e = match self.model.model_type.as_str() {
+            "deepseek_v3" | "kimi_k2" | "glm4_moe" => F32,
+            "minimax_m2" => self.e,
+            _ => return small,
+        };
+        let biases = self.model.layers.iter().map(|l| match l.mlp.kind {
+            MlpKind::Moe { experts, .. } => (experts * e).next_multiple_of(BLOCK),
+            _ => 0,
+        });
+        small + biases.sum::<u64>()
     }
 
     /// Whether the base model's parameters get gradients.
@@ -236,7 +255,10 @@ impl<'p> Program<'p> {
     fn layer_norm(&self, g: &Graph<'p>, x: &Tensor, rows: u64, width: u64) -> Tensor {
         // Autocast runs it in fp32.
         let x = if self.fast.is_some() { g.cast("autocast", x, F32) } else { x.clone() };
-        let (weight, bias) = (self.weight(g, width), self.weight(g, width));
+        let biased =
+            self.model.tensors.iter().any(|t| t.class == TensorClass::Norm && t.name.ends_with("bias"));
+        let weight = self.weight(g, width);
+        let bias = if biased { self.weight(g, width) } else { g.parameter(width, self.e, false) };
         let tracked = g.records(&[&x, &weight]);
         let kept = g.save_if(tracked, &x.data);
         let kept_weight = g.save_if(tracked, &weight.data);
@@ -250,8 +272,8 @@ impl<'p> Program<'p> {
         let wanted = x.tracked();
         g.node(out, &[&x, &weight, &bias], move |g, grad| {
             let out = wanted.then(|| g.new_like("native_layer_norm_backward", &grad, grad.e));
-            let of = |g: &Graph<'p>| trained.then(|| g.new_data("native_layer_norm_backward", width, e));
-            let (weight, bias) = (of(g), of(g));
+            let of = |wanted: bool| wanted.then(|| g.new_data("native_layer_norm_backward", width, e));
+            let (weight, bias) = (of(trained), of(trained && biased));
             drop((kept, kept_weight, statistics));
             vec![out, weight, bias]
         })

@@ -20,8 +20,11 @@ impl<'p> Program<'p> {
         q: &Tensor,
         k: &Tensor,
         tables: &Tables,
-        part: Option<u64>,
+        head_dim: u64,
     ) -> (Tensor, Tensor) {
+        let turned = self.model.rotary_dim;
+        let part =
+            |x: &Tensor| if turned < head_dim { x.data.n / head_dim.max(1) * turned } else { x.data.n };
         match self.class.rope {
             Rope::HalfFp32 => {
                 let (e, wide_q, wide_k) = (q.data.e, g.rotate_half(q, tables), g.rotate_half(k, tables));
@@ -30,8 +33,12 @@ impl<'p> Program<'p> {
                 (q, k)
             }
             Rope::HalfJoined => {
-                let q = g.rotate_joined(q, tables, part);
-                (q, g.rotate_joined(k, tables, part))
+                let q = g.rotate_joined(q, tables, part(q));
+                (q, g.rotate_joined(k, tables, part(k)))
+            }
+            Rope::Half if turned > 0 && turned < head_dim => {
+                let q = g.rotate_joined(q, tables, part(q));
+                (q, g.rotate_joined(k, tables, part(k)))
             }
             Rope::Split => (g.rotate_split(q, tables), g.rotate_split(k, tables)),
             Rope::Complex => g.rotate_complex(q, k, tables),
@@ -60,12 +67,8 @@ impl Graph<'_> {
         self.add("add", &cosine, &sine)
     }
 
-    /// The rotated part joined with the rest of the head (Phi-3): `part` of every 1024 elements is rotated.
-    fn rotate_joined(&self, x: &Tensor, tables: &Tables, part: Option<u64>) -> Tensor {
-        let n = match part {
-            Some(part) => x.data.n / 1024 * part,
-            None => x.data.n,
-        };
+    /// The rotated part of `n` elements joined with the rest of the heads.
+    fn rotate_joined(&self, x: &Tensor, tables: &Tables, n: u64) -> Tensor {
         let turning = self.slice(x, n);
         let rest = self.slice(x, x.data.n - n);
         let turned = self.rotate_half(&turning, tables);

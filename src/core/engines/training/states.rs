@@ -64,6 +64,8 @@ pub(super) fn held(model: &Model, train: &TrainSettings) -> Vec<Held> {
 }
 
 fn of_group(t: &TensorGroup, e: u64, trained: bool) -> Held {
+    // Text alone gives a vision tower no gradient, so the optimizer passes it over.
+    let trained = trained && t.class != TensorClass::Encoder;
     let (stack, rows, columns) = t.matrix();
     let matrix = t.shape.len() == 2
         && !matches!(t.class, TensorClass::Embedding | TensorClass::LmHead | TensorClass::PositionEmbedding);

@@ -3,7 +3,7 @@
 use super::decoder::Outcome;
 use super::graph::{Graph, Rules};
 use super::ops::I64;
-use super::pool::{BLOCK, Kind, Moment, Pool};
+use super::pool::{Kind, Moment, Pool};
 use super::program::Program;
 use super::states::States;
 use crate::units::{Overflow, Problem};
@@ -23,7 +23,7 @@ pub(super) fn run(program: &Program<'_>, states: &States, rules: Rules) -> Resul
     let pool = Rc::new(Pool::default());
     let mut resident = vec![
         pool.take("weights", states.weights, Kind::Weights),
-        pool.take("buffers", program.class.buffers.saturating_mul(BLOCK), Kind::Weights),
+        pool.take("buffers", program.buffers(), Kind::Weights),
         pool.take("quantised", 0, Kind::Weights),
     ];
     pool.start();
@@ -42,8 +42,9 @@ pub(super) fn run(program: &Program<'_>, states: &States, rules: Rules) -> Resul
     let forward = pool.peak();
     pool.start();
     let seed = graph.new_like("ones_like", &loss.data, loss.data.e);
-    graph.backward(&loss, seed, 0);
+    graph.backward(&loss, seed.clone(), 0);
     let backward = pool.peak();
+    drop(seed);
     drop((logits, loss));
     pool.start();
     let gradients = graph.take_gradients();

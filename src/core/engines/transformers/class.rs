@@ -173,7 +173,7 @@ impl Class {
             dense_experts: matches!(kind, "llama4" | "llama4_text"),
             buffers: match kind {
                 _ if !rotated => 0,
-                "gemma3" | "gemma3_text" => 5,
+                "gemma3" | "gemma3_text" => 1 + 2 * kinds_of_attention(model) as u64,
                 "gemma2" | "gemma" => 3,
                 _ => 2,
             },
