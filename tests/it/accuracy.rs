@@ -31,8 +31,7 @@ fn figures_of_serving_logs() {
     let missed: Vec<_> = outside.collect();
     assert!(missed.is_empty(), "{}", listing(&missed));
     let silent: Vec<_> = rows.iter().filter(|row| matches!(row.outcome, Outcome::NotModelled(_))).collect();
-    assert_eq!(silent.len(), 4, "{}", listing(&silent));
-    assert!(silent.iter().all(|row| row.group == "llama_cpp"), "{}", listing(&silent));
+    assert!(silent.is_empty(), "{}", listing(&silent));
 }
 
 /// Figures that engines printed or tables published: what misses is listed with its reason, and nothing else is.

@@ -13,6 +13,7 @@ mod kv_cache;
 mod layers;
 mod levers;
 mod limits;
+mod llama_cpp;
 mod lmdeploy;
 mod model;
 mod model_input;

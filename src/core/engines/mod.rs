@@ -1,5 +1,6 @@
 //! Layer 3: engines. One file each: what it allocates beforehand, rounds and reserves, by version.
 
+mod llama_cpp;
 mod lmdeploy;
 mod pooled;
 mod settings;
@@ -145,7 +146,7 @@ pub const ENGINES: &[&dyn Engine] = &[
     &vllm::Vllm,
     &transformers::Transformers,
     &sglang::Sglang,
-    &NotModelled { id: "llama_cpp", name: "llama.cpp" },
+    &llama_cpp::LlamaCpp,
     &NotModelled { id: "ollama", name: "Ollama" },
     &NotModelled { id: "tensorrt_llm", name: "TensorRT-LLM" },
     &tgi::Tgi,

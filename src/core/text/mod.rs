@@ -4,6 +4,7 @@
 mod checkpoint;
 mod engines;
 mod levers;
+mod llama_cpp;
 mod lmdeploy;
 mod model;
 mod plan;
@@ -32,6 +33,7 @@ pub const TABLES: &[&[Row]] = &[
     engines::ROWS,
     levers::ROWS,
     lmdeploy::ROWS,
+    llama_cpp::ROWS,
     model::ROWS,
     plan::ROWS,
     pooled::ROWS,

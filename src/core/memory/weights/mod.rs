@@ -15,6 +15,8 @@ mod stored;
 pub use declared::{Effective, effective_quantization};
 pub use file::file_notes;
 
+pub(crate) use gguf::{FileTensor, file_tensors};
+
 use super::{Parallel, PhaseId, Provenance, Residency, Term, TermId, WeightsSpec, Working};
 use crate::model::{Model, Quantization};
 use crate::units::Problem;

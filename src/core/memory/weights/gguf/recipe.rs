@@ -28,7 +28,7 @@ pub(crate) struct Recipe {
 
 /// Role of a tensor in the rules.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+pub(super) enum Role {
     Embedding,
     Output,
     Q,
@@ -108,7 +108,7 @@ impl Recipe {
     }
 
     /// Types that the quantize tool refuses to make without an importance matrix.
-    fn needs_imatrix(&self) -> bool {
+    pub(super) fn needs_imatrix(&self) -> bool {
         self.file.starts_with("IQ1")
             || self.file.starts_with("IQ2")
             || self.file == "IQ3_XXS"
@@ -127,7 +127,14 @@ impl Recipe {
         Ok(Stored::exact(bytes, self.base.name))
     }
 
-    fn kind(&self, role: Role, group: &TensorGroup, shape: Shape, layer: u64, imatrix: bool) -> Type {
+    pub(super) fn kind(
+        &self,
+        role: Role,
+        group: &TensorGroup,
+        shape: Shape,
+        layer: u64,
+        imatrix: bool,
+    ) -> Type {
         // Vectors, and the small tensors kept beside them, are converted to F32.
         if role == Role::Kept || shape.cols == 1 {
             return t::F32;
@@ -318,7 +325,7 @@ fn more_bits(layer: u64, layers: u64) -> bool {
     layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2
 }
 
-fn role(group: &TensorGroup) -> Role {
+pub(super) fn role(group: &TensorGroup) -> Role {
     use TensorClass as C;
     match group.class {
         C::Embedding => Role::Embedding,

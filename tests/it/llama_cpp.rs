@@ -1,0 +1,115 @@
+//! llama.cpp: against its own allocator, and against what it printed.
+
+use crate::scenario_of;
+use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
+use oom_ledger_core::memory::{Ledger, TermId, Verdict};
+use oom_ledger_core::share::Resolved;
+use serde_json::{Value, json};
+
+const ORACLE: &str = include_str!("../fixtures/llama_cpp/oracle.json");
+
+fn resolved(scenario: &Value) -> Resolved {
+    scenario_of(&scenario.to_string()).resolve().unwrap_or_else(|p| panic!("{p:?} in {scenario}"))
+}
+
+fn ledger(resolved: &Resolved) -> Ledger {
+    let inputs = resolved.inputs();
+    engine(&resolved.serve.engine).unwrap().ledger(&inputs).unwrap()
+}
+
+fn bytes(ledger: &Ledger, id: TermId) -> u64 {
+    ledger.term(id).map_or(0, |t| t.bytes)
+}
+
+/// The engine's own allocator, run without memory on the shapes of a file, says what it would take on a CUDA
+/// device and on the host. All of it is reproduced to the byte; weights differ by the table of rotary factors that
+/// converters add to Llama 3 (256 B).
+#[test]
+fn buffers_of_its_own_allocator() {
+    let fixture: Value = serde_json::from_str(ORACLE).unwrap();
+    let rows = fixture["rows"].as_array().unwrap();
+    assert!(rows.len() >= 40, "{}", rows.len());
+    for row in rows {
+        let scenario = json!({
+            "model": {"preset": row["model"]},
+            "device": {"total_bytes": 1_u64 << 40, "count": row["devices"]},
+            "weights": {"quantization": row["quantization"]},
+            "job": {"serve": row["serve"]},
+        });
+        let resolved = resolved(&scenario);
+        let found = ledger(&resolved);
+        let name = format!("{} {}", row["model"], row["serve"]);
+        let device = |key: &str, at: usize| row[key][at].as_u64().unwrap();
+        let top = found.ranks.iter().position(|r| r.fullest).unwrap_or(0);
+        let host = row["compute"].as_array().unwrap().len() - 1;
+        assert_eq!(bytes(&found, TermId::Activations), device("compute", top), "{name}: compute");
+        let on_host = |id| found.host.iter().find(|t| t.id == id).map_or(0, |t| t.bytes);
+        assert_eq!(on_host(TermId::Activations), device("compute", host), "{name}: compute of the host");
+        let caches = bytes(&found, TermId::KvCache) + bytes(&found, TermId::RecurrentState);
+        assert_eq!(caches, device("kv", top), "{name}: cache");
+        assert_eq!(
+            on_host(TermId::KvCache) + on_host(TermId::RecurrentState),
+            device("kv", host),
+            "{name}: cache of the host"
+        );
+        let (weights, want) = (bytes(&found, TermId::Weights), device("weights", top));
+        assert!(weights.abs_diff(want) <= 1024, "{name}: weights {weights}, not {want}");
+        let (weights, want) = (on_host(TermId::Weights), device("weights", host));
+        assert!(weights.abs_diff(want) <= 1024, "{name}: weights of the host {weights}, not {want}");
+        for rank in &found.ranks {
+            let at = rank.first as usize;
+            assert_eq!(rank.kv_bytes, device("kv", at), "{name}: cache of device {at}");
+            let want = device("weights", at);
+            assert!(rank.weights_bytes.abs_diff(want) <= 1024, "{name}: weights of device {at}");
+        }
+    }
+}
+
+/// A ledger adds up, stays in its ranges, and its surface says the same at every point.
+#[test]
+fn the_surface_agrees_with_the_ledger() {
+    let jobs = [
+        json!({"max_model_len": 8192}),
+        json!({"max_model_len": 8192, "max_num_seqs": 4, "attention": "eager"}),
+        json!({"max_num_seqs": 2, "kv_unified": true}),
+        json!({}),
+        json!({"engine_version": "b4000", "max_model_len": 4096, "kv_cache_dtype": "q8_0"}),
+        json!({"max_model_len": 16384, "gpu_layers": 20}),
+    ];
+    for model in ["llama-3.1-8b", "gemma-3-12b", "gpt-oss-20b", "deepseek-v2-lite"] {
+        for job in &jobs {
+            let mut serve = json!({"engine": "llama_cpp"});
+            serve.as_object_mut().unwrap().extend(job.as_object().unwrap().clone());
+            let scenario = json!({"model": {"preset": model}, "device": {"preset": "rtx-4090"},
+                "weights": {"quantization": "gguf:Q4_K_M"}, "job": {"serve": serve}});
+            let resolved = resolved(&scenario);
+            let inputs = resolved.inputs();
+            let own = engine("llama_cpp").unwrap();
+            let surface = own.surface(&inputs).unwrap();
+            for (sequences, prompt, new) in
+                [(1, 100, 1), (1, 4000, 90), (2, 4000, 96), (4, 8000, 192), (5, 10, 1)]
+            {
+                let settings = ServeSettings {
+                    sequences,
+                    prompt_tokens: prompt,
+                    new_tokens: new,
+                    ..resolved.serve.clone()
+                };
+                let asked = Inputs { serve: &settings, ..inputs };
+                let found = own.ledger(&asked).unwrap();
+                let figures = own.figures(&asked).unwrap();
+                assert_eq!((found.peak_bytes, found.verdict), (figures.peak_bytes, figures.verdict));
+                let point = surface.at(sequences, prompt, new);
+                let name = format!("{model} {job} {sequences} of {prompt} + {new}");
+                assert_eq!(point.fits, found.verdict != Verdict::DoesNotFit, "{name}");
+                assert_eq!(point.peak_bytes, found.peak_bytes, "{name}");
+                for term in &found.terms {
+                    assert!(term.low <= term.bytes && term.bytes <= term.high, "{name}: {:?}", term.id);
+                    let parts: u64 = term.working.parts.iter().map(|p| p.bytes).sum();
+                    assert!(term.working.parts.is_empty() || parts == term.bytes, "{name}: {:?}", term.id);
+                    assert_eq!(term.working.result, term.bytes, "{name}: {:?}", term.id);
+                }
+            }
+        }
+    }
+}
