@@ -25,6 +25,7 @@ mod presets;
 mod report;
 mod scenario;
 mod sglang;
+mod tensorrt_llm;
 mod text;
 mod tgi;
 mod training;

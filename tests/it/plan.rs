@@ -19,6 +19,7 @@ const JOBS: &[(&str, &str, &str)] = &[
     ("llama-3.1-8b", "rtx-4090", r#"{"engine": "sglang", "max_model_len": 32768}"#),
     ("llama-3.1-8b", "a10g", r#"{"engine": "tgi", "max_model_len": 8192, "engine_version": "2.4.1"}"#),
     ("llama-3.1-8b", "rtx-4090", r#"{"engine": "lmdeploy", "max_model_len": 32768}"#),
+    ("llama-3.1-8b", "rtx-4090", r#"{"engine": "tensorrt_llm", "max_model_len": 32768}"#),
     ("gpt-oss-20b", "l40s", r#"{"engine": "sglang", "max_model_len": 32768}"#),
     ("qwen3-32b", "l4", r#"{"engine": "sglang", "max_model_len": 8192}"#),
     ("llama-3.1-8b", "rtx-4090", r#"{"engine": "transformers", "attention": "eager"}"#),

@@ -5,6 +5,7 @@ mod lmdeploy;
 mod pooled;
 mod settings;
 mod sglang;
+mod tensorrt_llm;
 mod tgi;
 pub mod training;
 pub mod transformers;
@@ -148,7 +149,7 @@ pub const ENGINES: &[&dyn Engine] = &[
     &sglang::Sglang,
     &llama_cpp::LlamaCpp,
     &NotModelled { id: "ollama", name: "Ollama" },
-    &NotModelled { id: "tensorrt_llm", name: "TensorRT-LLM" },
+    &tensorrt_llm::TensorrtLlm,
     &tgi::Tgi,
     &lmdeploy::Lmdeploy,
 ];

@@ -13,6 +13,7 @@ mod problems;
 mod report;
 mod sglang;
 mod site;
+mod tensorrt_llm;
 mod terms;
 mod tgi;
 mod training;
@@ -41,6 +42,7 @@ pub const TABLES: &[&[Row]] = &[
     report::ROWS,
     sglang::ROWS,
     site::ROWS,
+    tensorrt_llm::ROWS,
     terms::ROWS,
     tgi::ROWS,
     training::ROWS,

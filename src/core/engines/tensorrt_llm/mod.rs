@@ -1,0 +1,58 @@
+//! TensorRT-LLM: what is free once weights and the buffers of the largest batch are there, times a share, becomes
+//! blocks, rounded up. Its engines (before 1.0) keep those buffers; its PyTorch backend runs them once and looks.
+
+mod costs;
+mod ledger;
+mod version;
+
+use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use crate::memory::Ledger;
+use crate::units::Problem;
+
+/// TensorRT-LLM.
+pub(super) struct TensorrtLlm;
+
+/// Options that matter, with their defaults in the newest version.
+const OPTIONS: &[EngineOption] = &[
+    option("free_gpu_memory_fraction", "--kv_cache_free_gpu_memory_fraction", "0.9"),
+    option("max_total_tokens", "kv_cache_config.max_tokens", "what fits"),
+    option("max_model_len", "--max_seq_len", "the model's own"),
+    option("kv_cache_dtype", "kv_cache_config.dtype", "auto"),
+    option("block_size", "tokens_per_block", "32 (64 before 0.17)"),
+    option("max_num_seqs", "--max_batch_size", "2048"),
+    option("max_num_batched_tokens", "--max_num_tokens", "8192"),
+    option("max_cudagraph_capture_size", "cuda_graph_config.max_batch_size", "128"),
+    option("enforce_eager", "cuda_graph_config: null", "off"),
+    option("engine_version", "TensorRT-LLM version", version::NEWEST_TEXT),
+];
+
+const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
+    EngineOption { field, flag, default }
+}
+
+impl Engine for TensorrtLlm {
+    fn id(&self) -> &'static str {
+        "tensorrt_llm"
+    }
+    fn name(&self) -> &'static str {
+        "TensorRT-LLM"
+    }
+    fn options(&self) -> &'static [EngineOption] {
+        OPTIONS
+    }
+    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+        answer(inputs, Detail::Whole)
+    }
+    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
+        answer(inputs, Detail::Figures)
+    }
+    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
+        Ok(ledger::plan(inputs, Detail::Figures)?.surface())
+    }
+}
+
+fn answer(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
+    let serve = inputs.serve;
+    let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
+    ledger::plan(inputs, detail)?.ledger(serve.sequences, tokens)
+}
