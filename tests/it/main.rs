@@ -6,6 +6,7 @@
 mod accuracy;
 mod checkpoint;
 mod checkpoint_bytes;
+mod device_map;
 mod docs;
 mod generate;
 mod hardware;

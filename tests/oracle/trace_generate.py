@@ -34,6 +34,8 @@ class Storages(TorchDispatchMode):
     def add(self, tensor, name=""):
         if type(tensor) is not torch.Tensor and type(tensor) is not torch.nn.Parameter:
             return
+        if tensor.device.type == "meta":  # stands for the host where layers are offloaded
+            return
         storage = tensor.untyped_storage()
         if storage._cdata in self.live or tensor.numel() == 0:
             return

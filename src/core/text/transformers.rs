@@ -21,8 +21,18 @@ pub(super) const ROWS: &[Row] = &[
     ),
     (
         "transformers.device_map",
-        "device_map=\"auto\" over {devices} devices: layers are taken as split evenly, with embedding and head on the fullest device; the split that accelerate chooses is not modelled.",
-        "device_map=\"auto\" 使用 {devices} 个设备：假定各层均分，词嵌入和输出头算在最满的设备上；accelerate 的实际切分未建模。",
+        "Without device_map, layers over {devices} devices are taken as split evenly in order, with embedding and head on the fullest device. Set device_map to get the split that transformers itself makes.",
+        "未设置 device_map 时，假定各层按顺序均分到 {devices} 个设备，词嵌入和输出头算在最满的设备上。设置 device_map 可得到 transformers 自己的切分。",
+    ),
+    (
+        "transformers.spread",
+        "device_map=\"{device_map}\" puts modules on {devices} devices in order, by the rule of get_balanced_memory and infer_auto_device_map; the fullest device is shown. Free memory is taken as the device total less its context and other processes. Copies of masks and rotary tables made for other devices are counted once per layer.",
+        "device_map=\"{device_map}\" 按 get_balanced_memory 和 infer_auto_device_map 的规则，把各模块依次放到 {devices} 个设备；此处显示最满的设备。空闲显存按设备总量减去上下文和其他进程计算。为其他设备复制的掩码和旋转表按每层一份计。",
+    ),
+    (
+        "transformers.spread_to_host",
+        "{bytes} of weights do not fit and stay on the host; they are fetched to the first device module by module, which is slow.",
+        "有 {bytes} 权重放不下，留在主机内存；运行时逐个模块取到第一个设备，速度很慢。",
     ),
     (
         "transformers.recurrent",

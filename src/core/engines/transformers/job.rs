@@ -1,6 +1,7 @@
 //! A job as this engine takes it: what it accepts, warns about and fixes before lengths are known.
 
 use super::class::Class;
+use super::device_map::Share;
 use super::layout::Layout;
 use crate::engines::{Detail, Inputs, ServeSettings};
 use crate::memory::weights::{self, effective_quantization};
@@ -27,11 +28,17 @@ pub(super) struct Job<'a> {
     scan: u64,
     /// Rows of each prompt.
     rows: u64,
+    /// The embedding, and with it generation itself, is on this device.
+    entry: bool,
+    /// Final norm and vocabulary projection are on this device.
+    head: bool,
+    /// Bytes of the largest weight that is fetched from the host while its module runs.
+    fetched: u64,
 }
 
 impl<'a> Job<'a> {
     /// Checks what this engine accepts.
-    pub(super) fn new(inputs: &Inputs<'a>) -> Result<Job<'a>, Problem> {
+    pub(super) fn new(inputs: &Inputs<'a>, share: &Share) -> Result<Job<'a>, Problem> {
         let Inputs { model, serve, weights: spec, parallel, device, .. } = *inputs;
         if !model.encoder_layers.is_empty() {
             let message =
@@ -59,7 +66,9 @@ impl<'a> Job<'a> {
         if parallel.tensor > 1 {
             warnings.push(Message::new("transformers.tensor_parallel").with("t", parallel.tensor));
         }
-        let stages = if parallel.pipeline > 1 {
+        let stages = if share.placed {
+            1
+        } else if parallel.pipeline > 1 {
             parallel.pipeline
         } else if parallel.tensor > 1 {
             1
@@ -101,6 +110,9 @@ impl<'a> Job<'a> {
             dequantised,
             rounding,
             scan: scan(model),
+            entry: share.embedding,
+            head: share.head,
+            fetched: share.fetched,
             rows: serve.num_beams.unwrap_or(1).max(serve.num_return_sequences.unwrap_or(1)),
         })
     }
@@ -120,6 +132,7 @@ impl<'a> Job<'a> {
         let mut layout = Layout::new(model, self.class, self.serve, self.element);
         layout.dequantised = self.dequantised;
         layout.rounding = self.rounding;
+        (layout.entry, layout.head, layout.fetched) = (self.entry, self.head, self.fetched);
         layout
     }
 
@@ -198,7 +211,7 @@ fn scan(model: &Model) -> u64 {
 /// The scheme a checkpoint declares but transformers by itself undoes while loading: fp8 and mxfp4 run only
 /// with separately installed kernels on recent devices, and are restored to the dtype otherwise. Naming the
 /// scheme in the Scenario keeps it.
-fn restored_on_load<'m>(model: &'m Model, spec: &WeightsSpec) -> Option<&'m Quantization> {
+pub(super) fn restored_on_load<'m>(model: &'m Model, spec: &WeightsSpec) -> Option<&'m Quantization> {
     let declared = model.quantization.as_ref()?;
     let undone = matches!(declared, Quantization::Fp8 | Quantization::Mxfp4);
     (spec.quantization.is_none() && undone).then_some(declared)

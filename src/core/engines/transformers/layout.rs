@@ -57,6 +57,12 @@ pub(in crate::engines) struct Layout<'a> {
     pub(super) expanded_latent: bool,
     /// Bytes of a weight restored to the model's dtype while its layer runs; 0 where nothing is quantised.
     pub(super) dequantised: u64,
+    /// Bytes of a weight fetched from the host while its module runs.
+    pub(super) fetched: u64,
+    /// The embedding, and with it generation itself, is on this device.
+    pub(super) entry: bool,
+    /// Final norm and vocabulary projection are on this device.
+    pub(super) head: bool,
     /// What rounding every weight up to a multiple of 512 bytes adds.
     pub(super) rounding: u64,
     /// The old cache tensors of the layer being written.
@@ -81,8 +87,9 @@ impl Asked {
     /// The load of `sequences` that read `prompt` and write `new` tokens each, at a pass.
     pub(super) fn at(pass: &Pass, sequences: u64, prompt: u64, new: u64, max_len: Option<u64>) -> Asked {
         let whole = prompt.saturating_add(new);
+        let longest = longest(max_len, prompt, new);
         let (prompt, later) = (pass.prompt, pass.later);
-        Asked { sequences, prompt, new, whole, longest: longest(max_len, whole), later }
+        Asked { sequences, prompt, new, whole, longest, later }
     }
 }
 
@@ -142,6 +149,9 @@ impl<'a> Layout<'a> {
             full_width_qk_norm: matches!(model.model_type.as_str(), "olmo2" | "olmo3" | "minimax_m2"),
             expanded_latent: serve.engine_version.as_deref().is_some_and(|v| v.starts_with("4.")),
             dequantised: 0,
+            fetched: 0,
+            entry: true,
+            head: true,
             rounding: 0,
             old_of_current: Cell::new(None),
         };

@@ -1,6 +1,7 @@
 //! From tapes to the ledger: peak of each phase, terms alive at the highest, range and verdict.
 
 use super::class::Class;
+use super::device_map::Share;
 use super::job::Job;
 use super::layout::{Asked, Layout, Step};
 use super::program::forward;
@@ -70,8 +71,8 @@ fn total(figures: &[u64]) -> Result<u64, Overflow> {
     Bytes::sum(figures.iter().map(|&b| Bytes(b))).map(|b| b.0)
 }
 
-pub(super) fn ledger(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
-    let job = Job::new(inputs)?;
+pub(super) fn ledger(inputs: &Inputs<'_>, share: &Share, detail: Detail) -> Result<Ledger, Problem> {
+    let job = Job::new(inputs, share)?;
     let model = job.model(inputs.model);
     let weights = job.weights(inputs, detail)?;
     let outside = Outside::new(inputs);
@@ -84,6 +85,9 @@ pub(super) fn ledger(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Prob
     }];
     let mut highest: Option<(Peak, PhaseId)> = None;
     for pass in passes(&lengths, job.serve.prompt_tokens, job.serve.new_tokens) {
+        if pass.phase == PhaseId::Sampling && !layout.entry {
+            continue;
+        }
         let (id, found) = (pass.phase, peak(&job, &mut layout, &pass)?);
         let allocated = total(&[weights.bytes, found.bytes])?;
         let whole = total(&[allocated, outside.context.bytes, outside.workspace.bytes, outside.others])?;
@@ -308,7 +312,7 @@ pub fn cache_bytes(model: &Model, serve: &ServeSettings, dtype: DType) -> Result
         prompt: serve.prompt_tokens,
         new: serve.new_tokens,
         whole,
-        longest: longest(serve.max_model_len, whole),
+        longest: longest(serve.max_model_len, serve.prompt_tokens, serve.new_tokens),
         later: false,
     };
     for (bytes, step) in after.iter_mut().zip([Step::Prefill, decode]) {

@@ -6,6 +6,7 @@
 
 mod attention;
 pub(in crate::engines) mod class;
+mod device_map;
 mod emit;
 mod feed_forward;
 mod job;
@@ -14,6 +15,7 @@ mod ledger;
 mod program;
 mod scores;
 mod select;
+mod spread;
 mod steps;
 mod sum;
 mod surface;
@@ -36,12 +38,9 @@ const OPTIONS: &[EngineOption] = &[
     EngineOption { field: "num_beams", flag: "num_beams", default: "1" },
     EngineOption { field: "num_return_sequences", flag: "num_return_sequences", default: "1" },
     EngineOption { field: "do_sample", flag: "do_sample", default: "false" },
+    EngineOption { field: "device_map", flag: "device_map", default: "evenly in order" },
     EngineOption { field: "padding_mask", flag: "attention_mask", default: "false" },
-    EngineOption {
-        field: "max_model_len",
-        flag: "max_cache_len",
-        default: "⌈(prompt + new tokens) / 128⌉ · 128",
-    },
+    EngineOption { field: "max_model_len", flag: "max_cache_len", default: "prompt + new tokens" },
 ];
 
 impl Engine for Transformers {
@@ -55,12 +54,12 @@ impl Engine for Transformers {
         OPTIONS
     }
     fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        ledger::ledger(inputs, Detail::Whole)
+        spread::ledger(inputs, Detail::Whole)
     }
     fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        ledger::ledger(inputs, Detail::Figures)
+        spread::ledger(inputs, Detail::Figures)
     }
     fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-        Ok(Box::new(surface::surface(inputs)?))
+        spread::surface(inputs)
     }
 }

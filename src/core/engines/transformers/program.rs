@@ -18,7 +18,9 @@ pub(super) fn forward(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape)
         emit.layer(layout, index);
     }
     emit.tape.restore(&prefix);
-    emit.head(layout);
+    if layout.head {
+        emit.head(layout);
+    }
     emit.tape.settle();
     emit.tape
 }
@@ -40,14 +42,21 @@ impl Emit {
     fn inputs(&mut self, layout: &Layout<'_>) {
         self.tape.enter("embedding", None);
         self.kept(layout);
-        self.held(layout);
+        if layout.entry {
+            self.held(layout);
+        }
+        if layout.fetched > 0 {
+            self.alloc("offloaded weight", Emit::fixed(layout.fetched));
+        }
         if layout.dequantised > 0 {
             self.alloc("dequantised weight", Emit::fixed(layout.dequantised));
         }
-        let embedded = self.token("embedding", layout.model.hidden_size);
-        if self.class.scaled_embedding {
-            self.token("mul(scale)", layout.model.hidden_size);
-            self.free(embedded);
+        if layout.entry {
+            let embedded = self.token("embedding", layout.model.hidden_size);
+            if self.class.scaled_embedding {
+                self.token("mul(scale)", layout.model.hidden_size);
+                self.free(embedded);
+            }
         }
         let positions = self.per_position(I64);
         self.alloc("position_ids", positions);
@@ -75,9 +84,11 @@ impl Emit {
     pub(super) fn kept(&mut self, layout: &Layout<'_>) {
         let prompt = Size { dims: [Dim::B, Dim::P, Dim::One], coefficient: I64 };
         for _ in 0..=u64::from(layout.lengths.padded) {
-            self.alloc("input_ids", prompt);
+            if layout.entry {
+                self.alloc("input_ids", prompt);
+            }
         }
-        if self.decode {
+        if self.decode && layout.entry {
             let size = self.per_token(I64);
             self.alloc("input_ids", size);
         }
@@ -231,8 +242,8 @@ impl Emit {
         let layer = layout.model.layers[index];
         self.tape.enter("layer_input", number);
         self.caches(layout, Some(index));
-        // The first layer's input is the embedding itself.
-        if index > 0 {
+        // The first layer's input is the embedding itself; what comes from another device is a copy.
+        if index > 0 || !layout.entry {
             self.token("layer_input", hidden);
         }
         let eager = layout.lengths.attention == AttentionImpl::Eager;

@@ -4,14 +4,19 @@ use super::layout::{Lengths, Step};
 use crate::engines::CacheImpl;
 use crate::memory::PhaseId;
 
-/// A static cache without a given length is taken as long as needed, rounded up to this many tokens: an
-/// unaligned length would make masked kernels copy their mask for every head.
+/// A static cache that a plain call is given, at no given length, is taken as rounded up to this many tokens, as
+/// such caches are made: an unaligned length makes masked kernels copy their mask for every head.
 const STATIC_STEP: u64 = 128;
 
-/// Tokens a static cache is allocated for.
-pub(super) fn longest(max_model_len: Option<u64>, needed: u64) -> u64 {
-    let rounded = needed.checked_next_multiple_of(STATIC_STEP).unwrap_or(needed);
-    max_model_len.map_or(rounded, |len| len.max(needed))
+/// Tokens a static cache is allocated for: `generate` makes it as long as the request, or longer where
+/// `max_cache_len` says so.
+pub(super) fn longest(max_model_len: Option<u64>, prompt: u64, new: u64) -> u64 {
+    let needed = prompt.saturating_add(new);
+    match max_model_len {
+        Some(len) => len.max(needed),
+        None if new > 1 => needed,
+        None => needed.checked_next_multiple_of(STATIC_STEP).unwrap_or(needed),
+    }
 }
 
 /// One forward pass, or the choice of tokens after it.

@@ -1,5 +1,6 @@
 //! The surface: the few sums that can be the peak, ready for many points.
 
+use super::device_map::Share;
 use super::job::Job;
 use super::layout::{Asked, Lengths, Step};
 use super::program::forward;
@@ -40,8 +41,8 @@ fn regime(masked: [bool; SLOTS]) -> usize {
     masked[1..].iter().enumerate().map(|(bit, m)| usize::from(*m) << bit).sum()
 }
 
-pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
-    let job = Job::new(inputs)?;
+pub(super) fn surface(inputs: &Inputs<'_>, share: &Share) -> Result<Load, Problem> {
+    let job = Job::new(inputs, share)?;
     let model = job.model(inputs.model);
     let weights = job.weights(inputs, Detail::Figures)?;
     let arch = inputs.device.gpu.map(|g| g.arch);
@@ -58,7 +59,8 @@ pub(super) fn surface(inputs: &Inputs<'_>) -> Result<Load, Problem> {
     let held = |tape: &Tape| tape.last_sum(|b| matches!(b.term, TermId::KvCache | TermId::RecurrentState));
     let kv = decode[regime(lengths.masks(FIRST, 1))].as_ref().map(held);
     let chosen = [Step::Prefill, FIRST].map(|step| {
-        let tape = lengths.generates.then(|| select(&job.layout(&model), step, job.dtype, Tape::symbolic()));
+        let chooses = lengths.generates && share.embedding;
+        let tape = chooses.then(|| select(&job.layout(&model), step, job.dtype, Tape::symbolic()));
         table(tape, &lengths, step)
     });
     Ok(Load {
