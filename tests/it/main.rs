@@ -9,6 +9,7 @@ mod checkpoint_bytes;
 mod device_map;
 mod docs;
 mod generate;
+mod gguf_models;
 mod hardware;
 mod kv_cache;
 mod layers;

@@ -112,7 +112,10 @@ fn common(keys: &Keys<'_>, family: &Family, hidden: u64) -> Map<String, Value> {
             map.insert(name.to_owned(), value.into());
         }
     };
-    let rows = keys.tensor("token_embd.weight").and_then(|t| t.shape.first().copied());
+    let rows = keys.tensor("token_embd.weight").and_then(|t| {
+        let (_, rows) = t.shape.split_last()?;
+        Some(rows.iter().product()).filter(|n| *n > 0)
+    });
     let words = keys.checkpoint.metadata.get("tokenizer.ggml.tokens").and_then(Meta::length);
     let heads = keys.whole("attention.head_count");
     put("hidden_size", Some(hidden));

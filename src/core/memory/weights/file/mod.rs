@@ -225,7 +225,12 @@ fn find(groups: &[(String, &TensorGroup)], row: &Row, normal: &str, model: &Mode
     for (name, main) in names::meanings(normal) {
         let Some((class, alias)) = names::class(&name) else { continue };
         if class == TensorClass::Norm {
-            return Found::Class(class);
+            // Norms are whole on every rank, but that of a recurrence follows its split.
+            let split = |(_, g): &(String, &TensorGroup)| {
+                g.class == class && g.sharding == Sharding::Column && last(&g.name) == "norm"
+            };
+            let of_state = groups.iter().position(split).filter(|_| last(&name) == "ssm_norm");
+            return of_state.map_or(Found::Class(class), |at| Found::Groups(vec![at], main));
         }
         if class == TensorClass::LmHead && model.tied_embeddings {
             return Found::Skip;
@@ -238,7 +243,9 @@ fn find(groups: &[(String, &TensorGroup)], row: &Row, normal: &str, model: &Mode
             all.map(|(at, (own, _))| (at, own.as_str())).collect::<Vec<_>>()
         };
         let own = of(class);
-        let named = own.iter().find(|(_, name)| !alias.is_empty() && last(name).starts_with(alias));
+        let named = own.iter().find(|(_, name)| {
+            alias.split('|').any(|alias| !alias.is_empty() && last(name).starts_with(alias))
+        });
         if let Some((at, _)) = named.or(own.first()) {
             return Found::Groups(vec![*at], main);
         }

@@ -126,7 +126,7 @@ const LEAVES: &[(&str, TensorClass, &str)] = {
         ("ffn_down_exps", C::ExpertDown, ""),
         ("ffn_gate_shexp", C::SharedExpert, "gate"),
         ("ffn_up_shexp", C::SharedExpert, "up"),
-        ("ffn_down_shexp", C::SharedExpert, "down"),
+        ("ffn_down_shexp", C::SharedExpert, "down|output"),
         ("ffn_gate_inp", C::Router, ""),
         ("ffn_gate_inp_shexp", C::Router, "shared"),
         ("ssm_in", C::RecurrentProjection, "in_proj"),
@@ -195,7 +195,7 @@ pub(super) fn class(normal: &str) -> Option<(TensorClass, &'static str)> {
                 leaf.split('_').next().map_or("", |l| match l {
                     "gate" => "gate",
                     "up" => "up",
-                    _ => "down",
+                    _ => "down|output",
                 }),
             ));
         }
