@@ -48,6 +48,8 @@ pub struct Session {
     pub form: RwSignal<Form>,
     /// A link or a file that could not be read; the form is not touched by it.
     pub link: RwSignal<Option<Problem>>,
+    /// What a person should know about the files that were read last.
+    pub notes: RwSignal<Vec<Message>>,
     /// What is on screen.
     pub answer: Memo<Answer>,
     /// Counts choices that history should remember; typing does not count.
@@ -64,7 +66,13 @@ impl Session {
                 Err(problems) => Answer { good: before.and_then(|b| b.good.clone()), problems },
             })
         });
-        Session { form, link: RwSignal::new(None), answer, steps: RwSignal::new(0) }
+        Session {
+            form,
+            link: RwSignal::new(None),
+            notes: RwSignal::new(Vec::new()),
+            answer,
+            steps: RwSignal::new(0),
+        }
     }
 
     /// Sets a field; `choice` makes it a step of history.

@@ -103,6 +103,8 @@ pub struct Form {
     values: BTreeMap<&'static str, String>,
     /// A dropped or pasted config, as text; used in place of the preset.
     pub config: Option<String>,
+    /// The tensors of a checkpoint that was dropped, as `weights.file` of the document.
+    pub file: Option<Value>,
     /// Fields of the config to replace; they come with an address or a document, not from a field.
     overrides: Option<Value>,
 }
@@ -125,6 +127,15 @@ impl Form {
             form.set(path, value);
         }
         form
+    }
+
+    /// Takes `config` in place of the preset; without one the preset stands again. A file that was read belongs to
+    /// no other model, and neither does its scheme.
+    pub fn take_config(&mut self, config: Option<String>) {
+        self.config = config.filter(|text| !text.trim().is_empty());
+        if self.config.is_none() && self.file.take().is_some() {
+            self.set("weights.quantization", "");
+        }
     }
 
     /// What stands in the field, empty where nothing was typed.
@@ -165,6 +176,9 @@ impl Form {
         if let Some(overrides) = &self.overrides {
             insert(&mut root, "model.overrides", overrides.clone());
         }
+        if let Some(file) = &self.file {
+            insert(&mut root, "weights.file", file.clone());
+        }
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -203,6 +217,7 @@ impl Form {
         if let Some(config) = document.pointer("/model/config") {
             form.config = serde_json::to_string_pretty(config).ok();
         }
+        form.file = document.pointer("/weights/file").filter(|file| !file.is_null()).cloned();
         form.overrides = document.pointer("/model/overrides").cloned();
         form
     }

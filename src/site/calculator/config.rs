@@ -1,13 +1,13 @@
-//! A config.json of the person's own: dropped, chosen or pasted. It stays in the tab, and stays as given.
+//! A config.json of the person's own, and the checkpoint that it belongs to: dropped, chosen or pasted. They stay
+//! in the tab, and the config stays as given.
 
+use super::checkpoint::take;
 use super::field::id_of;
 use crate::answer::Session;
 use crate::words::{say, t};
 use leptos::prelude::*;
+use oom_ledger_core::model::checkpoint::Summary;
 use oom_ledger_core::units::{Bytes, Message, Problem};
-
-/// Largest file read into the field: configs are a few kB; more is some other file.
-const LARGEST: u64 = 32 * Bytes::MIB;
 
 /// The part of the form.
 #[component]
@@ -22,24 +22,20 @@ pub fn Config() -> impl IntoView {
             session.steps.update(|n| *n += 1);
         }
         session.link.set(None);
-        session.form.update(|f| f.config = (!text.trim().is_empty()).then_some(text));
+        session.form.update(|f| f.take_config(Some(text)));
     };
-    let take = move |file: web_sys::File| {
-        let refuse = move |id, name: String| {
-            let message = Message::new(id).with("file", name).with("most", Bytes(LARGEST));
-            session.link.set(Some(Problem::new("model.config", message)));
-        };
-        if file.size() > LARGEST as f64 {
-            refuse("site.file_too_large", file.name());
-            return;
-        }
-        let promise = file.text();
-        leptos::task::spawn_local(async move {
-            match wasm_bindgen_futures::JsFuture::from(promise).await.map(|text| text.as_string()) {
-                Ok(Some(text)) => put(text, true),
-                _ => refuse("site.file_unreadable", file.name()),
-            }
-        });
+    // The checkpoint in use, in a line.
+    let used = move || {
+        let file = session.form.with(|f| f.file.clone())?;
+        let file = Summary::from_json(&file).ok()?;
+        let kind = file.kind.clone().unwrap_or_else(|| file.format.id().to_owned());
+        let tensors: u64 = file.rows.iter().map(oom_ledger_core::model::checkpoint::Row::count).sum();
+        let message = Message::new("input.weights_file").with("kind", kind).with("count", tensors);
+        Some(message.with("bytes", Bytes(file.bytes().ok()?)))
+    };
+    let take = move |list: Option<web_sys::FileList>| {
+        let files = list.map(|list| (0..list.length()).filter_map(|i| list.get(i)).collect());
+        leptos::task::spawn_local(take(session, files.unwrap_or_default()));
     };
     let wrong = move || {
         session.answer.with(|a| a.problems.iter().find(|p: &&Problem| p.field.starts_with("model")).cloned())
@@ -57,9 +53,7 @@ pub fn Config() -> impl IntoView {
                 on:drop=move |event| {
                     event.prevent_default();
                     over.set(false);
-                    if let Some(file) = event.data_transfer().and_then(|d| d.files()).and_then(|f| f.get(0)) {
-                        take(file);
-                    }
+                    take(event.data_transfer().and_then(|d| d.files()));
                 }
             >
                 <div class="field">
@@ -82,14 +76,21 @@ pub fn Config() -> impl IntoView {
                     <input
                         type="file"
                         id="config-file"
-                        accept=".json,application/json"
+                        accept=".json,.gguf,.safetensors,application/json"
+                        multiple=true
+                        aria-describedby="config-file-hint"
                         on:change=move |event| {
                             let input: web_sys::HtmlInputElement = event_target(&event);
-                            if let Some(file) = input.files().and_then(|f| f.get(0)) {
-                                take(file);
-                            }
+                            take(input.files());
                         }
                     />
+                    <p class="hint" id="config-file-hint">{t("input.config_file_hint")}</p>
+                    {move || used().map(|message| view! {
+                        <p class="hint" data-testid="weights-file">{move || say(&message)}</p>
+                    })}
+                    {move || session.notes.get().into_iter().map(|note| view! {
+                        <p class="hint" data-testid="file-note">{move || say(&note)}</p>
+                    }).collect_view()}
                 </div>
                 <button type="button" on:click=move |_| put(String::new(), true)>{t("input.config_clear")}</button>
             </div>

@@ -73,9 +73,10 @@ pub fn Inputs() -> impl IntoView {
 }
 
 fn quantizations() -> Vec<(String, String)> {
-    let gguf = ["Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q4_0", "Q3_K_M", "Q2_K"];
+    // Every mix: a file that is dropped may have any.
+    let gguf = oom_ledger_core::memory::weights::gguf_types();
     std::iter::once((String::new(), "input.no_quantization".to_owned()))
         .chain(Quantization::NAMED.iter().map(|(id, _)| ((*id).to_owned(), (*id).to_owned())))
-        .chain(gguf.iter().map(|kind| (format!("gguf:{kind}"), format!("GGUF {kind}"))))
+        .chain(gguf.map(|kind| (format!("gguf:{kind}"), format!("GGUF {kind}"))))
         .collect()
 }

@@ -4,6 +4,7 @@ mod actions;
 mod advice;
 mod bar;
 mod charts;
+mod checkpoint;
 mod config;
 mod device;
 mod engine;

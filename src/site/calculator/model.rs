@@ -61,7 +61,7 @@ pub fn ModelSearch() -> impl IntoView {
     });
     let choose = move |id: &'static str| {
         close();
-        session.form.update(|f| f.config = None);
+        session.form.update(|f| f.take_config(None));
         session.set(PATH, id, true);
     };
     let keys = move |event: KeyboardEvent| {

@@ -73,13 +73,13 @@ async fn a_file_too_large_is_named_and_one_beside_the_place_for_it_is_kept_out()
                 target.dispatchEvent(event);
                 return event.defaultPrevented;
             };
-            const large = new File([new Uint8Array(33 << 20)], "model.safetensors");
+            const large = new File([new Uint8Array(33 << 20)], "model.json");
             const zone = document.querySelector("[data-testid=config-drop]");
             dropped(zone, large);
             return dropped(document.querySelector("footer"), new File(["{}"], "config.json"));"#;
         assert_eq!(page.js(script).await?, true, "the browser would have opened the file");
         let said = page.text("error-summary").await?;
-        assert!(said.contains("model.safetensors") && said.contains("32.0 MiB"), "{said}");
+        assert!(said.contains("model.json") && said.contains("32.0 MiB"), "{said}");
         assert_eq!(page.text("verdict").await?, verdict, "the form is as it was");
         Ok(())
     })

@@ -5,6 +5,7 @@ mod advice;
 mod answer;
 mod bad_input;
 mod charts;
+mod files;
 mod headers;
 mod looks;
 mod permalink;
