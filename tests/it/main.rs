@@ -25,6 +25,7 @@ mod plot;
 mod pooled;
 mod presets;
 mod report;
+mod rivals;
 mod scenario;
 mod sglang;
 mod tensorrt_llm;
@@ -33,6 +34,7 @@ mod tgi;
 mod training;
 mod transformers;
 mod vllm;
+mod vllm_options;
 mod weights;
 mod weights_file;
 

@@ -135,6 +135,36 @@ pub(super) const ROWS: &[Row] = &[
         "预算、上下文与 CUDA Graph 合计超出设备总量（{total}）{over}：捕获 graph 时可能显存不足；请降低 gpu_memory_utilization",
     ),
     (
+        "vllm.kv_replicated",
+        "{tensor} tensor-parallel ranks share {kv_heads} KV heads: the cache of each head is held {copies} times, which data or pipeline parallelism would not do",
+        "{tensor} 个张量并行 rank 共用 {kv_heads} 个 KV 头：每个头的缓存存了 {copies} 份；改用数据并行或流水线并行可避免",
+    ),
+    (
+        "vllm.prompt_logprobs",
+        "log probabilities of the prompt take up to {bytes} beside the budget, for {tokens} tokens in one step: no profile run has counted them, so they end in CUDA out of memory while serving, not at start",
+        "提示的 logprobs 最多另占 {bytes}（一步 {tokens} 个 token），不在预算内：profile 运行没有计入，因此会在服务过程中而不是启动时显存不足",
+    ),
+    (
+        "vllm.asleep_1",
+        "asleep at level 1, {left} stay on the device (context, libraries, CUDA graphs); {weights} of weights wait in host memory",
+        "以级别 1 休眠时，设备上仍占 {left}（上下文、库、CUDA Graph）；{weights} 的权重保存在主机内存",
+    ),
+    (
+        "vllm.asleep_2",
+        "asleep at level 2, {left} stay on the device (context, libraries, CUDA graphs); the weights ({weights}) are dropped and must be loaded again",
+        "以级别 2 休眠时，设备上仍占 {left}（上下文、库、CUDA Graph）；权重（{weights}）被丢弃，唤醒后需重新加载",
+    ),
+    (
+        "vllm.kv_memory_suggestion",
+        "with --kv-cache-memory-bytes set to {bytes} the next start keeps to the budget with its CUDA graphs in it, and skips profiling; the log of this version suggests that figure",
+        "将 --kv-cache-memory-bytes 设为 {bytes}，下次启动即可把 CUDA Graph 也放进预算并跳过 profile；该版本的日志会给出这个建议值",
+    ),
+    (
+        "vllm.pool_given",
+        "kv_cache_memory_bytes is set: vLLM profiles nothing and does not keep to gpu_memory_utilization, so nothing but the device total limits the sum",
+        "已设置 kv_cache_memory_bytes：vLLM 不再做 profile，也不受 gpu_memory_utilization 限制，总和只受设备总量约束",
+    ),
+    (
         "vllm.request_too_long",
         "requests of {tokens} tokens are refused: max_model_len is {max_model_len}",
         "{tokens} 个 token 的请求会被拒绝：max_model_len 为 {max_model_len}",

@@ -63,6 +63,8 @@ pub(super) struct Layout {
     pub(super) groups: Vec<Group>,
     /// Bytes of a block over the layers of the fullest pipeline stage.
     pub(super) block_bytes: u64,
+    /// The same on every stage.
+    by_stage: Vec<u64>,
     /// Tokens of an attention block.
     pub(super) block_tokens: u64,
     /// Ranks over which the tokens of a sequence are spread.
@@ -80,6 +82,11 @@ impl Layout {
     pub(super) fn blocks(&self, len: u64, in_flight: u64) -> u64 {
         let sum = |n: u64, g: &Group| n.saturating_add(g.blocks(len, in_flight, self.ranks));
         self.groups.iter().fold(0, sum)
+    }
+
+    /// Bytes of a block over the layers of a pipeline stage.
+    pub(super) fn stage_block(&self, stage: usize) -> u64 {
+        self.by_stage.get(stage).copied().unwrap_or(0)
     }
 
     /// Blocks of one request that hold recurrent state.
@@ -131,7 +138,11 @@ fn demands(inputs: &Inputs<'_>, s: &Settings) -> Result<Vec<(usize, Demand)>, Pr
         return Err(Problem::not_accepted("job.serve.kv_cache_dtype", s.kv.id, accepted));
     }
     let mut out = Vec::with_capacity(model.layers.len());
-    for (i, layer) in model.layers.iter().enumerate() {
+    // Layers of a draft model live on the last stage.
+    let last = model.layers.len().saturating_sub(1);
+    let draft = inputs.draft.map_or(&[][..], |d| &d.layers[..]);
+    let all = model.layers.iter().enumerate().chain(draft.iter().map(|layer| (last, layer)));
+    for (i, layer) in all {
         let kind = layer.attention.kind;
         let token = token_bytes(&kind, s, tensor)?;
         let need = match kind {
@@ -160,7 +171,7 @@ fn demands(inputs: &Inputs<'_>, s: &Settings) -> Result<Vec<(usize, Demand)>, Pr
             out.push((i, Demand { need: Need::Encoder(WHISPER_FRAMES), bytes: token }));
         }
     }
-    if s.speculative > 0 {
+    if s.speculative > 0 && inputs.draft.is_none() {
         // Layers of the model's own draft head live on the last stage and cache like its last attention layer.
         let last = out.iter().rev().find(|(_, d)| d.need == Need::All).map(|(_, d)| *d);
         if let Some(demand) = last {
@@ -226,7 +237,8 @@ fn uniform(
     }
     Ok(Layout {
         groups: vec![Group { need, block }],
-        block_bytes: per_stage.into_iter().max().unwrap_or(0).max(1),
+        block_bytes: per_stage.iter().copied().max().unwrap_or(0).max(1),
+        by_stage: per_stage,
         block_tokens: block,
         ranks,
         padding_layers: 0,
@@ -257,23 +269,30 @@ fn grouped(
     let size = if 2 * most < 3 * fewest { most } else { fewest };
     let mut groups = Vec::new();
     let mut padding_layers = 0;
-    let mut largest = 0;
+    let mut per_stage = vec![0u64; stages.last().map_or(1, |last| last + 1)];
     for (demand, layers) in &kinds {
         let count = layers.len().div_ceil(size);
         padding_layers += (count * size - layers.len()) as u64;
         for i in 0..count {
             groups.push(Group { need: demand.need, block: pages.block(demand) });
             // Each stage holds the layers of the group that fall into it.
-            let mut here = vec![0u64; stages.last().map_or(1, |last| last + 1)];
+            let mut here = vec![0u64; per_stage.len()];
             for layer in layers.iter().skip(i).step_by(count) {
                 here[stages.get(*layer).copied().unwrap_or(0)] += 1;
             }
-            largest = largest.max(here.into_iter().max().unwrap_or(0));
+            for (most, own) in per_stage.iter_mut().zip(here) {
+                *most = own.max(*most);
+            }
         }
     }
+    let by_stage: Vec<u64> = per_stage
+        .iter()
+        .map(|layers| Ok(Bytes::product(&[pages.page, *layers])?.0))
+        .collect::<Result<_, Problem>>()?;
     Ok(Layout {
         groups,
-        block_bytes: Bytes::product(&[pages.page, largest])?.0.max(1),
+        block_bytes: by_stage.iter().copied().max().unwrap_or(0).max(1),
+        by_stage,
         block_tokens: pages.block_tokens,
         ranks,
         padding_layers,

@@ -28,6 +28,7 @@ pub(super) fn answer(
     let available = costs.available(len);
     let close = Closing::new(costs, len);
     let mut terms = vec![Term { phases: SERVING.to_vec(), ..weights }];
+    terms.extend(costs.beside.iter().cloned());
     terms.extend(rows::pool(inputs, costs, available));
     terms.extend(rows::profile(inputs, costs, close.cap));
     terms.extend(rows::cuda_graphs(inputs, costs));
@@ -43,7 +44,7 @@ pub(super) fn answer(
     let load = Load::new(inputs, costs, available);
     let mut warnings = Vec::new();
     if detail == Detail::Whole {
-        warnings = self::warnings(inputs, costs, &close);
+        warnings = super::notes::warnings(inputs, costs, &close, &terms);
         // An engine that does not start serves no load and captures no graphs: its refusal is all there is to say.
         if refusal.is_none() {
             warnings.extend(load.warning(inputs, costs));
@@ -65,6 +66,7 @@ pub(super) fn answer(
     };
     let device = DeviceBudget { total_bytes: costs.total, budget_bytes: costs.requested };
     let kv = Some(summary(costs, available));
+    let ranks = super::ranks::ranks(inputs, costs, costs.blocks(available), &terms, peak_bytes)?;
     Ok(Ledger {
         terms,
         phases,
@@ -75,7 +77,7 @@ pub(super) fn answer(
         verdict,
         refusal,
         warnings,
-        ranks: Vec::new(),
+        ranks,
         host: super::host::host(inputs, costs),
     })
 }
@@ -113,13 +115,13 @@ fn above_budget(costs: &Costs, peak_bytes: u64) -> Message {
 }
 
 /// How the rows close against a printed pool.
-struct Closing {
+pub(super) struct Closing {
     /// Budget that neither a row nor the pool explains.
-    spare: u64,
+    pub(super) spare: u64,
     /// What the pool leaves for the profile run, where the rules say more.
     cap: Option<u64>,
     /// Weights and pool alone exceed the budget by this.
-    over: u64,
+    pub(super) over: u64,
 }
 
 impl Closing {
@@ -235,58 +237,4 @@ fn summary(costs: &Costs, available: i128) -> KvSummary {
         token_line: if s.version.line_is_concurrency() { by_concurrency } else { pooled },
         max_concurrency,
     }
-}
-
-fn warnings(inputs: &Inputs<'_>, costs: &Costs, close: &Closing) -> Vec<Message> {
-    let (s, layout, model) = (&costs.settings, &costs.layout, inputs.model);
-    let mut out = Vec::new();
-    out.extend(crate::memory::weights::effective_quantization(model, inputs.weights).note);
-    if s.version.assumed {
-        let message = match inputs.serve.engine_version.as_deref() {
-            Some(given) => Message::new("vllm.version_assumed").with("given", given),
-            None => Message::new("vllm.version_not_given"),
-        };
-        out.push(message.with("taken", "0.29"));
-    }
-    if s.fewest_seqs < s.max_seqs {
-        let message = Message::new("vllm.batch_of_large_devices").with("max_num_seqs", s.max_seqs);
-        out.push(message.with("other", s.fewest_seqs));
-    }
-    if !s.explicit_len {
-        out.push(Message::new("vllm.length_of_model").with("max_model_len", s.max_len));
-    } else if model.max_position_embeddings > 0 && s.max_len > model.max_position_embeddings {
-        let message = Message::new("vllm.longer_than_model").with("max_model_len", s.max_len);
-        out.push(message.with("of_model", model.max_position_embeddings));
-    }
-    if layout.padding_layers > 0 {
-        out.push(Message::new("vllm.padding_layers").with("layers", layout.padding_layers));
-    }
-    if let Some((page, state)) = layout.padded_state {
-        let percent = (page - state) as f64 / state as f64 * 100.0;
-        let message = Message::new("vllm.state_pages").with("tokens", layout.block_tokens);
-        out.push(message.with("percent", (percent * 100.0).round() / 100.0));
-    }
-    if layout.window_ignored {
-        out.push(Message::new("vllm.window_ignored"));
-    }
-    if inputs.parallel.expert > 1 {
-        out.push(Message::new("vllm.expert_buffers"));
-    }
-    if inputs.device.gpu.is_some_and(|g| g.unified) {
-        out.push(Message::new("vllm.unified_memory"));
-    }
-    if s.speculative > 0 {
-        let id = if model.mtp_layers > 0 { "vllm.draft_weights" } else { "vllm.draft_not_modelled" };
-        out.push(Message::new(id));
-    }
-    if !s.version.graphs_in_budget() && costs.graphs.point > 0 {
-        out.push(Message::new("vllm.graphs_outside").with("bytes", Bytes(costs.graphs.point)));
-    }
-    if close.spare > 0 {
-        out.push(Message::new("vllm.unexplained").with("bytes", Bytes(close.spare)));
-    }
-    if close.over > 0 {
-        out.push(Message::new("vllm.over_budget").with("bytes", Bytes(close.over)));
-    }
-    out
 }

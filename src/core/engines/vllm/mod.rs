@@ -5,12 +5,15 @@
 //! `profile`, `graphs`, `costs` (what is subtracted), `host` (what lies beside the device), `kv_groups` (blocks), `refusal`, `rows` and `ledger` (the
 //! answer), `surface` (the answer at many points).
 
+mod beside;
 mod costs;
 mod graphs;
 mod host;
 mod kv_groups;
 mod ledger;
+mod notes;
 mod profile;
+mod ranks;
 mod refusal;
 mod rows;
 mod settings;
@@ -35,6 +38,16 @@ const OPTIONS: &[EngineOption] = &[
     option("enforce_eager", "--enforce-eager", "off"),
     option("num_speculative_tokens", "--speculative-config", "0"),
     option("prefix_caching", "--enable-prefix-caching", "on"),
+    option("kv_cache_memory_bytes", "--kv-cache-memory-bytes", "from the profile run"),
+    option("num_gpu_blocks_override", "--num-gpu-blocks-override", "what the pool holds"),
+    option("max_cudagraph_capture_size", "--max-cudagraph-capture-size", "512, or twice max_num_seqs"),
+    option("max_loras", "--max-loras", "off (1 with --enable-lora)"),
+    option("max_lora_rank", "--max-lora-rank", "16"),
+    option("cpu_offload_bytes", "--cpu-offload-gb", "0"),
+    option("swap_space_bytes", "--swap-space", "4 GiB (V0 only)"),
+    option("sleep_level", "--enable-sleep-mode", "off"),
+    option("images_per_prompt", "--limit-mm-per-prompt", "the model's own"),
+    option("prompt_logprobs", "prompt_logprobs", "off"),
     option("engine_version", "vllm --version", "0.29"),
 ];
 

@@ -68,7 +68,7 @@ pub(super) fn profile(inputs: &Inputs<'_>, costs: &Costs, cap: Option<u64>) -> V
             TermId::Sampling,
             p.sampling(tokens),
             PhaseId::Sampling,
-            Working::new("B · V · c + (T + B) · d · e + workspace", 0)
+            Working::new("B · V · c + (T + 2 B) · d · e + workspace", 0)
                 .with("B", p.sampled(tokens), "sequences")
                 .with("V", p.vocabulary, "entries")
                 .with("c", p.per_logit, "B/entry")
@@ -77,7 +77,7 @@ pub(super) fn profile(inputs: &Inputs<'_>, costs: &Costs, cap: Option<u64>) -> V
                 .with("e", element, "B/element"),
         ),
     ];
-    if inputs.model.vision.is_some() {
+    if inputs.model.vision.is_some() && inputs.serve.images_per_prompt != Some(0) {
         let working = Working::new("image tokens · patches per token · (3 d + 2 d_ff) · e", 0).with(
             "image tokens",
             tokens,

@@ -92,6 +92,26 @@ impl Version {
         self.from(7, 1)
     }
 
+    /// gpt-oss brings its own list of batches to capture (`GptOssForCausalLMConfig`).
+    pub(super) fn own_list_of_gpt_oss(self) -> bool {
+        self.v1 && self.from(10, 1) && !self.from(11, 1)
+    }
+
+    /// Graphs are captured up to twice the sequences, in steps of 16 from 256 on.
+    pub(super) fn captures_by_sequences(self) -> bool {
+        self.v1 && self.from(11, 1)
+    }
+
+    /// Routed experts take LoRA adapters (`FusedMoEWithLoRA`).
+    pub(super) fn adapts_experts(self) -> bool {
+        self.v1 && self.from(11, 1)
+    }
+
+    /// The log suggests a `--kv-cache-memory-bytes`.
+    pub(super) fn suggests_pool(self) -> bool {
+        self.v1 && self.from(10, 2)
+    }
+
     /// The refusal names the longest length that would start.
     pub(super) fn estimates_length(self) -> bool {
         self.v1 && self.from(8, 4)

@@ -1,5 +1,6 @@
 //! Weights: bytes of every tensor on the fullest rank, by scheme.
 
+mod adapter;
 mod bitsandbytes;
 mod declared;
 mod file;
@@ -12,6 +13,7 @@ mod serving;
 mod split;
 mod stored;
 
+pub use adapter::{AdapterSlots, adapter_slots};
 pub use declared::{Effective, effective_quantization};
 pub use file::file_notes;
 
@@ -119,6 +121,32 @@ pub(crate) fn weights_figures(
     let rank = fullest(model, &scheme, parallel)?.0;
     let formula = if scheme.file.is_some() { FORMULA_FILE } else { FORMULA };
     Ok(term(rank, measured, Working::new(formula, measured.unwrap_or(rank.bytes))))
+}
+
+/// Bytes of the weights on a rank of every pipeline stage, in order.
+///
+/// Formula, Accuracy, Source: those of [`weights`], for each stage.
+///
+/// Example:
+/// ```
+/// use oom_ledger_core::memory::{Parallel, WeightsSpec, weights::{Layout, weights_by_stage, weights_bytes}};
+/// use oom_ledger_core::model::preset;
+/// let model = preset("llama-3.1-8b").unwrap().model().unwrap();
+/// let parallel = Parallel { pipeline: 2, ..Parallel::default() };
+/// let spec = WeightsSpec::default();
+/// let stages = weights_by_stage(&model, &spec, parallel, Layout::Serving).unwrap();
+/// let fullest = weights_bytes(&model, &spec, parallel, Layout::Serving).unwrap();
+/// assert_eq!(stages.iter().max(), Some(&fullest));
+/// ```
+///
+/// Errors: as [`weights`].
+pub fn weights_by_stage(
+    model: &Model,
+    spec: &WeightsSpec,
+    parallel: Parallel,
+    layout: Layout,
+) -> Result<Vec<u64>, Problem> {
+    rank::by_stage(model, &scheme(model, spec, layout)?, parallel)
 }
 
 const FORMULA: &str = "Σ count · bytes(shape / t, scheme)";

@@ -63,6 +63,15 @@ pub(super) fn fullest<'a>(
     Ok(best)
 }
 
+/// Bytes of a rank of every stage.
+///
+/// Errors: degrees that cannot be used.
+pub(super) fn by_stage(model: &Model, scheme: &Scheme<'_>, parallel: Parallel) -> Result<Vec<u64>, Problem> {
+    check_heads(model, parallel.tensor)?;
+    let count = stages(model.layers.len() as u64, parallel.pipeline)?.len();
+    (0..count).map(|stage| Ok(holding(model, scheme, parallel, stage)?.sum(stage)?.bytes)).collect()
+}
+
 /// What a rank of `stage` holds.
 fn holding<'a>(
     model: &'a Model,
