@@ -42,7 +42,7 @@ fn bytes(ledger: &Ledger, id: TermId) -> u64 {
 /// The pool is 0.9 of what the other rows leave, rounded up to a block.
 #[test]
 fn the_pool_is_a_share_of_what_is_left() {
-    for text in ["0.13", "1.1"] {
+    for text in ["0.15", "1.1"] {
         let ledger = llama(80, version(text)).ledger().unwrap();
         let taken = [
             TermId::Weights,
@@ -55,9 +55,9 @@ fn the_pool_is_a_share_of_what_is_left() {
         let kv = ledger.kv.clone().unwrap();
         let (share, pool) = ((left as f64 * 0.9) as u64, bytes(&ledger, TermId::KvCache));
         assert!(pool + kv.block_bytes >= share && pool < share + kv.block_bytes, "{text}: {pool} {share}");
-        assert_eq!(kv.block_tokens, if text == "0.13" { 64 } else { 32 });
+        assert_eq!(kv.block_tokens, if text == "0.15" { 64 } else { 32 });
         // Engines keep their buffers; the PyTorch backend has none.
-        assert_eq!(bytes(&ledger, TermId::Workspace) > GIB, text == "0.13");
+        assert_eq!(bytes(&ledger, TermId::Workspace) > GIB, text == "0.15");
         assert_eq!(bytes(&ledger, TermId::CudaGraphs) > 0, text == "1.1");
     }
 }
@@ -74,10 +74,10 @@ fn max_tokens_bounds_the_share_or_stands_in_its_place() {
         llama(80, serve).ledger().unwrap()
     };
     assert_eq!(asked("1.1", 10_001, None).kv.unwrap().tokens, 10_016);
-    assert_eq!(asked("0.13", 10_001, None).kv.unwrap().tokens, 10_048);
+    assert_eq!(asked("0.15", 10_001, None).kv.unwrap().tokens, 10_048);
     assert!(asked("1.1", 1 << 30, None).refusal.is_none());
-    assert!(asked("0.13", 1 << 30, Some(0.9)).refusal.is_none());
-    assert_eq!(asked("0.13", 1 << 30, None).refusal.unwrap().id, "tensorrt_llm.refusal.pool");
+    assert!(asked("0.15", 1 << 30, Some(0.9)).refusal.is_none());
+    assert_eq!(asked("0.15", 1 << 30, None).refusal.unwrap().id, "tensorrt_llm.refusal.pool");
 }
 
 /// Llama 2 7B, built for 192 sequences of 4096 tokens without a bound on tokens, did not start on 40 GB
@@ -101,7 +101,7 @@ fn buffers_of_the_largest_batch_come_before_any_request() {
 
 #[test]
 fn what_does_not_start_and_what_just_fits() {
-    for (text, id) in [("1.1", "tensorrt_llm.refusal.load"), ("0.13", "tensorrt_llm.refusal.load_engine")] {
+    for (text, id) in [("1.1", "tensorrt_llm.refusal.load"), ("0.15", "tensorrt_llm.refusal.load_engine")] {
         let ledger = Job::new("tensorrt_llm", "llama-3.1-70b", 80 * GIB, version(text)).ledger().unwrap();
         assert_eq!(ledger.refusal.unwrap().id, id);
     }
@@ -116,7 +116,7 @@ fn what_does_not_start_and_what_just_fits() {
 
 #[test]
 fn a_request_longer_than_the_pool_is_shortened_and_large_batches_are_named() {
-    let serve = ServeSettings { max_model_len: Some(131_072), ..version("0.13") };
+    let serve = ServeSettings { max_model_len: Some(131_072), ..version("0.15") };
     let ledger = llama(40, serve).ledger().unwrap();
     let message = ledger.warnings.iter().find(|w| w.id == "tensorrt_llm.truncated").unwrap();
     let tokens = argument(message, "tokens").unwrap();
@@ -130,9 +130,9 @@ fn formats_and_models_that_are_not_known_are_said() {
         let serve = ServeSettings { kv_cache_dtype: dtype.into(), ..version(text) };
         llama(80, serve).ledger()
     };
-    assert!(with("int8", "0.13").is_ok() && with("nvfp4", "1.1").is_ok());
+    assert!(with("int8", "0.15").is_ok() && with("nvfp4", "1.1").is_ok());
     assert_eq!(with("int8", "1.1").unwrap_err().field, "job.serve.kv_cache_dtype");
-    assert_eq!(with("nvfp4", "0.13").unwrap_err().field, "job.serve.kv_cache_dtype");
+    assert_eq!(with("nvfp4", "0.15").unwrap_err().field, "job.serve.kv_cache_dtype");
     let whole = ServeSettings { free_gpu_memory_fraction: Some(1.0), ..version("1.1") };
     assert_eq!(llama(80, whole).ledger().unwrap_err().field, "job.serve.free_gpu_memory_fraction");
     let hybrid = Job::new("tensorrt_llm", "qwen3-next-80b-a3b", 180 * GIB, version("1.1"));
@@ -167,7 +167,7 @@ proptest! {
         share in prop::option::of(0.01f64..0.99),
     ) {
         let ids = ["llama-3.1-8b", "gemma-3-12b", "gpt-oss-20b", "deepseek-v2-lite", "jamba-1.5-mini"];
-        let versions = ["0.5", "0.13", "0.18", "1.1.0rc3", "main"];
+        let versions = ["0.5", "0.15", "0.18", "1.1.0rc3", "main"];
         let serve = ServeSettings {
             engine_version: Some(versions[version].into()),
             max_model_len: len,

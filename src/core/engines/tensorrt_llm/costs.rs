@@ -70,7 +70,7 @@ impl Costs {
     pub(super) fn new(inputs: &Inputs<'_>, detail: Detail) -> Result<(Costs, Term), Problem> {
         let (serve, model, measured) = (inputs.serve, inputs.model, inputs.measured);
         let version = Version::parse(serve.engine_version.as_deref());
-        let fraction = serve.free_gpu_memory_fraction.unwrap_or(0.9);
+        let fraction = serve.free_gpu_memory_fraction.unwrap_or(version.share());
         // Written so that NaN is refused.
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(Problem::not_accepted("job.serve.free_gpu_memory_fraction", fraction, "0 < f < 1"));

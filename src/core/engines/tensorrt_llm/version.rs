@@ -1,4 +1,4 @@
-//! Which rules a version of TensorRT-LLM follows.
+//! Which rules a version of TensorRT-LLM follows: defaults as its release notes and arguments state them.
 
 use crate::engines::pooled::release;
 
@@ -33,16 +33,25 @@ impl Version {
 
     /// Tokens of a block by default: `tokens_per_block` of the plugin configuration, later of `KvCacheConfig`.
     pub(super) fn block(self) -> u64 {
-        if self.from(17) { 32 } else { 64 }
+        match () {
+            () if self.from(19) => 32,
+            () if self.from(8) && !self.from(10) => 128,
+            () => 64,
+        }
     }
 
     /// Sequences at once by default: `max_batch_size` of `trtllm-build`, later of `trtllm-serve`.
     pub(super) fn sequences(self) -> u64 {
         match () {
-            () if self.from(12) => 2048,
-            () if self.from(10) => 256,
+            () if self.from(14) => 2048,
+            () if self.from(11) => 256,
             () => 1,
         }
+    }
+
+    /// `free_gpu_memory_fraction` by default.
+    pub(super) fn share(self) -> f64 {
+        if self.from(8) { 0.9 } else { 0.85 }
     }
 
     /// The line counts whole blocks; the first versions counted tokens before rounding.
@@ -60,7 +69,9 @@ mod tests {
         let v = |t| Version::parse(Some(t));
         assert!(v("0.13.0.dev2024082000").engines && !v("1.1.0rc3").engines);
         assert!(!v("0.20 pytorch").engines && v("1.0 engine").engines);
-        assert_eq!((v("0.13").block(), v("0.18.2").block()), (64, 32));
+        assert_eq!((v("0.9").block(), v("0.13").block(), v("0.19").block()), (128, 64, 32));
+        assert_eq!((v("0.13").sequences(), v("0.14").sequences()), (256, 2048));
+        assert!((v("0.7.1").share(), v("0.8").share()) == (0.85, 0.9));
         assert!(v("main").assumed && !v("main").engines);
         assert!(!v("0.5 (2023-10)").prints_whole_blocks() && v("0.12").prints_whole_blocks());
     }
