@@ -9,7 +9,7 @@ take. The step counted is the second one: gradients are None before it and the o
     python trace_training.py FOLDER_OF_CONFIGS CASES.jsonl > rows.jsonl      # --ops prints every operator
 
 A case is {"model", "layers", "precision": "bf16"|"fp32"|"bf16-mixed", "attention", "checkpointing",
-"optimizer", "optimizer_impl", "loss": "hf"|"none", "hold_outputs", "padding_mask", "micro_batch", "seq_len",
+"optimizer", "optimizer_impl", "loss": "hf"|"plain"|"none", "hold_outputs", "padding_mask", "micro_batch", "seq_len",
 "lora": {"rank", "targets"}, "overrides": {...}}.
 """
 
@@ -139,8 +139,25 @@ OPTIMIZERS = {
     "sgd": torch.optim.SGD,
     "sgd_momentum": lambda p, **k: torch.optim.SGD(p, momentum=0.9, **k),
     "adafactor": torch.optim.Adafactor,
-    "muon": getattr(torch.optim, "Muon", None),
 }
+
+
+class MuonWithAdamw:
+    """Muon on the matrices of the layers, AdamW on the rest, as its documentation asks for."""
+
+    def __init__(self, model, impl):
+        named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+        hidden = [p for n, p in named if p.ndim == 2 and "layers" in n]
+        rest = [p for n, p in named if not (p.ndim == 2 and "layers" in n)]
+        self.all = [torch.optim.Muon(hidden, lr=1e-4), torch.optim.AdamW(rest, lr=1e-4, foreach=impl == "foreach")]
+
+    def step(self):
+        for optimizer in self.all:
+            optimizer.step()
+
+    def zero_grad(self, set_to_none):
+        for optimizer in self.all:
+            optimizer.zero_grad(set_to_none=set_to_none)
 
 
 def step(model, optimizer, case, ids, storages):
@@ -204,8 +221,9 @@ def traced(folder, case, ops, device):
     impl = case.get("optimizer_impl", "foreach")
     extra = {} if case["optimizer"] == "muon" else {"foreach": impl == "foreach"}
     if case["optimizer"] == "muon":
-        trained = [p for n, p in model.named_parameters() if p.requires_grad and p.ndim == 2 and "layers" in n]
-    optimizer = OPTIMIZERS[case["optimizer"]](trained, lr=1e-4, **extra)
+        optimizer = MuonWithAdamw(model, impl)
+    else:
+        optimizer = OPTIMIZERS[case["optimizer"]](trained, lr=1e-4, **extra)
     with torch.device(device), storages:
         ids = torch.zeros(case["micro_batch"], case["seq_len"], dtype=torch.int64)
         before = storages.now

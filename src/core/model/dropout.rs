@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 type Place = (&'static [&'static str], &'static [&'static str]);
 
 const ATTENTION: Place = (&["attention_dropout", "attn_pdrop", "attn_dropout"], &["gpt2"]);
-const RESIDUAL: Place = (&["residual_dropout", "resid_pdrop", "hidden_dropout", "resid_dropout"], &["gpt2"]);
+const RESIDUAL: Place =
+    (&["residual_dropout", "resid_pdrop", "hidden_dropout", "resid_dropout", "dropout"], &["gpt2", "opt"]);
 const EMBEDDING: Place = (&["embedding_dropout", "embd_pdrop", "embed_dropout"], &["gpt2"]);
 
 /// The dropouts of a config whose probability is not zero. A field left out means the class's default: 0.1 for
-/// GPT-2, 0 elsewhere.
+/// GPT-2 and OPT, 0 elsewhere.
 pub(super) fn dropout(
     model_type: &str,
     map: &Map<String, Value>,

@@ -1,5 +1,6 @@
 //! Layer 1: what a model is. A Hugging Face `config.json` becomes tensors by name, shape and layer.
 
+mod activation;
 mod arch;
 pub mod checkpoint;
 mod dropout;
@@ -22,6 +23,6 @@ pub use json::parse_json;
 pub use presets::{PRESETS, Preset, preset};
 pub use quantization::Quantization;
 pub use types::{
-    Attention, AttentionKind, Dropout, Layer, Mlp, MlpKind, Model, RecurrentState, Sharding, TensorClass,
-    TensorGroup, VisionEncoder,
+    Activation, Attention, AttentionKind, Dropout, Layer, Mlp, MlpKind, Model, RecurrentState, Sharding,
+    TensorClass, TensorGroup, VisionEncoder,
 };

@@ -55,9 +55,12 @@ fn widest(
     wanted: impl Fn(&AttentionKind) -> bool,
 ) -> u64 {
     let value = |key: &str| value(map, inner, key);
+    // Since transformers 5 the share stands inside `rope_parameters`.
+    let nested = value("rope_parameters").and_then(|p| p.get("partial_rotary_factor"));
     let share = ["partial_rotary_factor", "rotary_pct", "rope_pct"]
         .iter()
         .find_map(|k| value(k)?.as_f64())
+        .or_else(|| nested?.as_f64())
         .filter(|s| *s > 0.0 && *s <= 1.0)
         .unwrap_or(1.0);
     let given = value("rotary_dim").and_then(Value::as_u64);

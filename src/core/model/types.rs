@@ -50,11 +50,27 @@ pub struct Model {
     pub hf_caches_all_heads: bool,
     /// Elements of a head of q and k that rotary embedding turns; 0 without one.
     pub rotary_dim: u64,
+    /// Activation of the feed-forward.
+    pub activation: Activation,
     /// Where training drops activations at random.
     pub dropout: Dropout,
     /// What a person should know about how the config was read: sizes taken from class defaults, parts that
     /// are declared but not counted.
     pub notes: Vec<Message>,
+}
+
+/// An activation by what it keeps for backward.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activation {
+    /// One kernel that keeps its input (SiLU, GELU, its tanh form).
+    #[default]
+    Fused,
+    /// `gelu_new`: written out in eight operators.
+    GeluNew,
+    /// ReLU keeps its output.
+    Relu,
+    /// The square of a ReLU.
+    ReluSquared,
 }
 
 /// Where a model drops activations at random while training: probabilities that are not zero.

@@ -143,7 +143,7 @@ impl Report {
             rows: answer
                 .terms
                 .iter()
-                .filter(|term| term.high > 0)
+                .filter(|term| term.high > 0 && telling(answer, term))
                 .map(|term| ReportRow::new(term, total))
                 .collect(),
             phases: answer
@@ -174,6 +174,15 @@ impl Report {
         self.suggestions = engine(&resolved.serve.engine).ok().map(|e| suggest(e, &resolved.inputs()));
         self
     }
+}
+
+/// Whether a term is the one to show of those that differ in size from phase to phase: the one alive at the
+/// highest peak, else the largest.
+fn telling(answer: &Estimate, term: &Term) -> bool {
+    let Some(top) = highest(&answer.phases) else { return true };
+    let mut same = answer.terms.iter().filter(|t| t.id == term.id);
+    let shown = same.clone().find(|t| t.phases.contains(&top)).or_else(|| same.next());
+    shown == Some(term)
 }
 
 /// The verdict with its figures.

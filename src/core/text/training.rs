@@ -15,9 +15,9 @@ pub(super) const ROWS: &[Row] = &[
         "{field}：尚未对卸载到主机内存建模；请保持 false。",
     ),
     (
-        "training.no_quantised_base",
-        "{field}: training on a quantised base is not modelled yet; leave it out.",
-        "{field}：尚未对量化底座上的训练建模；请省略该字段。",
+        "training.frozen_base",
+        "{field}: a quantised base takes no gradient; give job.train.lora as well, or leave this out.",
+        "{field}：量化的底座不接受梯度；请同时给出 job.train.lora，或省略该字段。",
     ),
     (
         "training.recurrent",

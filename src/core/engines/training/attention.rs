@@ -5,6 +5,7 @@ use super::kernels::Call;
 use super::ops::I64;
 use super::program::{Linear, Program};
 use super::rotary::Tables;
+use super::style::FusedQkv;
 use crate::engines::transformers::class::QkNorm;
 use crate::model::{AttentionKind, Layer, TensorClass};
 
@@ -118,13 +119,7 @@ impl<'p> Program<'p> {
             };
             let both = self.linear(g, qkv, x);
             let parts = [q_width, k_width, v_width].map(|w| w.saturating_mul(t));
-            let style = if self.model.hf_caches_all_heads {
-                FusedQkv::Spread
-            } else if self.class.always_masked {
-                FusedQkv::Picked
-            } else {
-                FusedQkv::Views
-            };
+            let style = self.style.qkv;
             let (q, k, v) = fused_parts(g, &both, parts, h, style);
             return (q, k, v, Some(both));
         }
@@ -173,8 +168,7 @@ impl<'p> Program<'p> {
     }
 }
 
-/// q, k and v as parts of one product: views, whose gradients are each as large as the whole. Falcon picks k and
-/// v by index, which copies them.
+/// q, k and v as parts of one product.
 fn fused_parts(
     g: &Graph<'_>,
     both: &Tensor,
@@ -182,28 +176,29 @@ fn fused_parts(
     h: Geometry,
     style: FusedQkv,
 ) -> (Tensor, Tensor, Tensor) {
-    let query = g.slice(both, q);
-    let (key, value) = match style {
-        FusedQkv::Views => (g.slice(both, k), g.slice(both, v)),
-        FusedQkv::Picked | FusedQkv::Spread => {
-            let pick = |n| g.gather("index(kv)", both, &g.constant("index", 1, I64), n);
+    let (many_q, many_kv) = (h.heads > 1, h.kv_heads > 1 || style == FusedQkv::Spread);
+    let pick = |n| g.gather("index(kv)", both, &g.constant("index", 1, I64), n);
+    let (query, key, value) = match style {
+        FusedQkv::Chunked => {
+            let [query, key, value] = g.split(&g.heads(both, many_q), [q, k, v]);
+            return (query, key, value);
+        }
+        FusedQkv::Split => {
+            let [query, key, value] = g.split(both, [q, k, v]);
+            (query, key, value)
+        }
+        FusedQkv::Slices => (g.slice(both, q), g.slice(both, k), g.slice(both, v)),
+        FusedQkv::Picked => {
+            let query = g.slice(both, q);
+            let key = pick(k);
+            (query, key, pick(v))
+        }
+        FusedQkv::Spread => {
+            let query = g.slice(both, q);
             let (key, value) = (pick(k), pick(v));
-            if style == FusedQkv::Picked { (key, value) } else { (g.spread(&key, q), g.spread(&value, q)) }
+            let (key, value) = (g.spread(&key, q), g.spread(&value, q));
+            (g.copy("flatten", &query, false), key, value)
         }
     };
-    let query = if style == FusedQkv::Spread { g.copy("flatten", &query, false) } else { query };
-    let many = style == FusedQkv::Spread || h.kv_heads > 1;
-    let query = g.heads(&query, h.heads > 1);
-    (query, g.heads(&key, many), g.heads(&value, many))
-}
-
-/// How the parts of a fused projection are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FusedQkv {
-    /// Slices: views.
-    Views,
-    /// By index: copies (Falcon with one key head).
-    Picked,
-    /// By index, then copied to every query head (Falcon's new decoder).
-    Spread,
+    (g.heads(&query, many_q), g.heads(&key, many_kv), g.heads(&value, many_kv))
 }

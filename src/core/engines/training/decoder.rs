@@ -7,9 +7,10 @@ use super::pool::Kind;
 use super::program::Program;
 use super::rotary::Tables;
 use super::settings::Checkpointing;
+use super::style::Sum;
 use crate::engines::AttentionImpl;
 use crate::engines::transformers::class::{Placement, Rope};
-use crate::model::{AttentionKind, Layer};
+use crate::model::{AttentionKind, Layer, TensorClass, TensorGroup};
 
 /// What the forward pass leaves in the caller's hands.
 pub(super) struct Outcome {
@@ -33,7 +34,9 @@ impl<'p> Program<'p> {
     fn body(&'p self, g: &Graph<'p>, ids: &Tensor, table: &Tensor) -> Tensor {
         let hidden = self.model.hidden_size;
         let raw = self.embedding(g, ids, table);
-        let embedded = g.dropout(&raw, self.dropout.embedding);
+        let placed = if self.style.positions { self.with_positions(g, &raw) } else { raw.clone() };
+        let embedded = g.dropout(&placed, self.dropout.embedding);
+        drop(placed);
         let positions = g.constant("position_ids", self.s(), I64);
         let windowed = if self.class.rope_tables > 1 { self.tables(g) } else { None };
         let shared = Shared { tables: self.tables(g), windowed, masks: self.masks(g), positions };
@@ -77,6 +80,21 @@ impl<'p> Program<'p> {
         };
         let embedded = if self.class.scaled_embedding { g.scale("mul(scale)", &embedded) } else { embedded };
         if self.wants_input_grads() { g.requiring_grad(&embedded) } else { embedded }
+    }
+
+    /// The rows of the position table, added to every sequence.
+    fn with_positions(&self, g: &Graph<'p>, embedded: &Tensor) -> Tensor {
+        let rows = self.model.tensors.iter().find(|t| t.class == TensorClass::PositionEmbedding);
+        let table = self.weight(g, rows.map_or(0, TensorGroup::elements));
+        let tracked = g.records(&[&table]);
+        let out = g.new_data("position_embedding", self.s() * self.model.hidden_size, self.e);
+        let rows = if tracked {
+            let (n, e) = (table.data.n, self.e);
+            g.node(out, &[&table], move |g, _| vec![Some(g.new_data("embedding_dense_backward", n, e))])
+        } else {
+            Tensor::plain(out)
+        };
+        g.add("add(positions)", embedded, &rows)
     }
 
     /// cos and sin for every position.
@@ -212,8 +230,21 @@ impl<'p> Program<'p> {
         let mixed = self.mixer(g, index, layer, &for_attention, shared);
         let Some(out) = self.feed_forward(g, index, &layer.mlp, &for_mlp) else { return mixed.output };
         self.leave(g, mixed.weights);
-        let both = g.add_in_place(&out, &mixed.output);
-        g.add("add(residual)", &both, x)
+        let (one, two) = (&mixed.output, &out);
+        match self.style.sum {
+            Sum::InPlace => {
+                let both = g.add_in_place(two, one);
+                g.add("add(residual)", &both, x)
+            }
+            Sum::Blocks => {
+                let both = g.add("add", two, one);
+                g.add("add(residual)", &both, x)
+            }
+            Sum::Residual => {
+                let both = g.add("add(residual)", x, one);
+                g.add("add", &both, two)
+            }
+        }
     }
 
     fn mixer(&'p self, g: &Graph<'p>, index: usize, layer: &Layer, x: &Tensor, shared: &Shared) -> Mixed {

@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, Tensor};
 use super::program::{Linear, Program};
-use crate::model::{Mlp, MlpKind, TensorClass};
+use crate::model::{Activation, Mlp, MlpKind, TensorClass};
 
 impl<'p> Program<'p> {
     /// The feed-forward on the normalised input; none where the layer has none.
@@ -39,11 +39,41 @@ impl<'p> Program<'p> {
             g.mul("mul", &activated, &up)
         } else {
             let up = linear(self.names.up, hidden, width, TensorClass::MlpUp, x);
-            g.activation("act_fn", &up)
+            self.activated(g, &up)
         };
         let name = if mlp.gated { "down_proj" } else { self.names.down };
         let out = linear(name, width, hidden, TensorClass::MlpDown, &product);
         drop(product);
         g.dropout(&out, !mlp.gated && self.dropout.residual)
+    }
+
+    /// The activation of a plain feed-forward.
+    fn activated(&self, g: &Graph<'p>, x: &Tensor) -> Tensor {
+        match self.model.activation {
+            Activation::Fused => g.activation("act_fn", x),
+            Activation::Relu => g.keeping_output("relu", x, x.data.e),
+            Activation::ReluSquared => {
+                let positive = g.keeping_output("relu", x, x.data.e);
+                g.square(&positive)
+            }
+            Activation::GeluNew => {
+                let half = g.scale("mul(0.5)", x);
+                let inner = {
+                    let sum = {
+                        let cube = {
+                            let cube = g.square(x);
+                            g.scale("mul(0.044715)", &cube)
+                        };
+                        g.add("add", x, &cube)
+                    };
+                    g.scale("mul(sqrt(2/pi))", &sum)
+                };
+                let tanh = g.keeping_output("tanh", &inner, x.data.e);
+                drop(inner);
+                let shifted = g.shift("add(1)", &tanh);
+                drop(tanh);
+                g.mul("mul", &half, &shifted)
+            }
+        }
     }
 }

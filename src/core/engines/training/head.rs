@@ -56,8 +56,11 @@ impl<'p> Program<'p> {
             let of_input = g.new_data("grad_input", x.data.n, x.data.e);
             let of_weight = weight.tracked().then(|| g.new_data("grad_weight", weight.data.n, self.e));
             let losses = g.constant("loss_1d", self.t(), F32);
-            let logits =
-                g.constant("logits_chunk", chunk(self.t(), vocabulary, hidden) * vocabulary, x.data.e);
+            let logits = g.constant(
+                "logits_chunk",
+                chunk(self.t(), vocabulary, hidden).saturating_mul(vocabulary),
+                x.data.e,
+            );
             let loss = g.new_data("sum", 1, F32);
             drop((logits, losses, labels));
             if !g.records(&[&x, &weight]) {
@@ -80,7 +83,8 @@ impl<'p> Program<'p> {
 
     fn vocabulary(&self, g: &Graph<'p>, last: &Tensor, table: &Tensor) -> Tensor {
         let (input, output) = (self.model.hidden_size, self.model.vocab_size);
-        let head = Linear { name: "lm_head", input, output, bias: false };
+        let bias = self.model.tensors.iter().any(|t| t.name == "lm_head.bias");
+        let head = Linear { name: "lm_head", input, output, bias };
         if self.model.tied_embeddings {
             self.product_of(g, head, last, table, None)
         } else {

@@ -2,7 +2,7 @@
 
 use super::program::{Names, Program};
 use super::settings::{Precision, TrainSettings};
-use crate::engines::transformers::class::Class;
+use super::style::style;
 use crate::engines::transformers::layout::Layout;
 use crate::engines::{CacheImpl, LogitsKept, ServeSettings};
 use crate::hardware::Device;
@@ -39,6 +39,9 @@ pub(super) struct Job<'a> {
     pub(super) spread: u64,
 }
 
+/// The scheme of a quantised base that is modelled.
+const NF4: &str = "bnb-nf4";
+
 fn refused(field: &str, id: &'static str) -> Problem {
     Problem::new(field, Message::new(id).with("field", field))
 }
@@ -56,7 +59,7 @@ impl<'a> Job<'a> {
             return Err(Problem::new("model", message.with("model_type", model.model_type.as_str())));
         }
         not_yet(inputs)?;
-        let class = Class::of(model);
+        let (class, style) = style(model);
         if model.attention_sinks || class.dense_experts || class.biased_experts {
             let message = Message::new("training.class");
             return Err(Problem::new("model", message.with("model_type", model.model_type.as_str())));
@@ -86,13 +89,17 @@ impl<'a> Job<'a> {
         let program = Program {
             model,
             class,
+            style,
             train,
             layout: Layout::new(model, class, &serve, e),
             names: Names { up: "up_proj", down: "down_proj", output: "o_proj", qkv: "qkv_proj" },
             e,
             fast: train.precision.mixed().then_some(2),
             half_to_float: train.precision == Precision::Fp16Mixed,
-            full_width_qk_norm: matches!(model.model_type.as_str(), "olmo2" | "olmo3" | "minimax_m2"),
+            full_width_qk_norm: matches!(
+                model.model_type.as_str(),
+                "olmo2" | "olmo3" | "olmoe" | "minimax_m2"
+            ),
             dropout: model.dropout,
             returned: RefCell::new(None),
             casts: RefCell::new(Vec::new()),
@@ -120,8 +127,16 @@ fn not_yet(inputs: &TrainInputs<'_>) -> Result<(), Problem> {
     if train.offload_params {
         return Err(refused("job.train.offload_params", "training.no_offload"));
     }
-    if train.base_quantization.is_some() {
-        return Err(refused("job.train.base_quantization", "training.no_quantised_base"));
+    if let Some(scheme) = &train.base_quantization {
+        if scheme != NF4 {
+            return Err(Problem::not_accepted("job.train.base_quantization", scheme.as_str(), NF4));
+        }
+        if train.lora.is_none() {
+            return Err(refused("job.train.base_quantization", "training.frozen_base"));
+        }
+        if train.precision != Precision::Bf16 {
+            return Err(Problem::not_accepted("job.train.precision", train.precision.id(), "bf16"));
+        }
     }
     Ok(())
 }

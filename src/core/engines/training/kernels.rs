@@ -97,7 +97,7 @@ impl<'p> Program<'p> {
             weights = scores_kind(&|| g.add("add(mask)", &weights, mask));
         }
         weights = scores_kind(&|| {
-            if holding {
+            if self.style.low_softmax {
                 g.keeping_output("softmax", &weights, weights.data.e)
             } else {
                 self.softmax(g, &weights)
@@ -170,10 +170,10 @@ impl<'p> Program<'p> {
                 return filled;
             }
             // Expanded to every head before it is padded.
-            let padded = rows / width * (width + 8 - width % 8);
+            let padded = (rows / width).saturating_mul(width + 8 - width % 8);
             g.constant("pad(mask)", padded.saturating_mul(c.h.heads), e)
         });
-        let lse = self.b() * c.h.heads * self.s().next_multiple_of(EFFICIENT_LSE);
+        let lse = self.b().saturating_mul(c.h.heads).saturating_mul(self.s().next_multiple_of(EFFICIENT_LSE));
         self.kernel(g, c, [&q, &k, &v], mask.as_ref(), "efficient_attention", lse)
     }
 
@@ -282,7 +282,7 @@ fn repeated(g: &Graph<'_>, c: &Call, x: &Tensor, copies: bool) -> Tensor {
     if heads == kv_heads {
         return x.clone();
     }
-    let n = x.data.n / kv_heads.max(1) * heads;
+    let n = (x.data.n / kv_heads.max(1)).saturating_mul(heads);
     if kv_heads == 1 && !copies {
         // One head is expanded without a copy; its gradient is summed over the heads.
         return g.expanded(x, n);

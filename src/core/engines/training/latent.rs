@@ -34,9 +34,9 @@ impl<'p> Program<'p> {
             linear("q_proj", hidden, q_width, x)
         };
         let q = g.heads(&q, heads > 1);
-        let [q_nope, q_rope] = g.split(&q, [heads * nope * t, heads * rope * t]);
+        let [q_nope, q_rope] = g.split(&q, [heads * nope, heads * rope].map(|n| n.saturating_mul(t)));
         let both = linear("kv_a_proj_with_mqa", hidden, kv_lora_rank + rope, x);
-        let [latent, k_rope] = g.split(&both, [kv_lora_rank * t, rope * t]);
+        let [latent, k_rope] = g.split(&both, [kv_lora_rank, rope].map(|n| n.saturating_mul(t)));
         let k_nope = self.norm(g, &latent, 1, kv_lora_rank);
         let (q_rope, k_rope) = match &shared.tables {
             Some(tables) => self.rotate(g, &q_rope, &k_rope, tables, rope),
@@ -45,7 +45,8 @@ impl<'p> Program<'p> {
         let query = g.cat("cat(q)", &[&q_nope, &q_rope]);
         let expanded = linear("kv_b_proj", kv_lora_rank, heads * (nope + v_head_dim), &k_nope);
         let expanded = g.heads(&expanded, heads > 1);
-        let [k_part, values] = g.split(&expanded, [heads * nope * t, heads * v_head_dim * t]);
+        let [k_part, values] =
+            g.split(&expanded, [heads * nope, heads * v_head_dim].map(|n| n.saturating_mul(t)));
         let keys = g.written(&k_part, &k_rope, heads);
         let h = Geometry { heads, kv_heads: heads, head_dim: nope + rope, v_head_dim };
         let call = Call { h, mask: shared.masks[0].clone(), softcap: false, dropout: false };

@@ -56,7 +56,7 @@ fn simulate(job: &Job<'_>, states: &States, counted: bool) -> Result<Step, Probl
 /// Errors: as the ledger.
 pub fn peak_bytes(inputs: &TrainInputs<'_>) -> Result<u64, Problem> {
     let job = Job::new(inputs)?;
-    let step = simulate(&job, &states(inputs.model, inputs.train), true)?;
+    let step = simulate(&job, &states(inputs.model, inputs.train)?, true)?;
     let outside = Outside::new(inputs);
     let highest = step.forward.bytes.max(step.backward.bytes).max(step.optimizer.bytes);
     Ok(total(&[highest, outside.context.bytes, outside.workspace.bytes, outside.others])?)
@@ -93,7 +93,7 @@ impl Outside {
 /// Errors: what is not modelled, with the field.
 pub fn ledger(inputs: &TrainInputs<'_>) -> Result<Ledger, Problem> {
     let job = Job::new(inputs)?;
-    let states = states(inputs.model, inputs.train);
+    let states = states(inputs.model, inputs.train)?;
     let step = simulate(&job, &states, true)?;
     let low = simulate(&job, &states, false)?;
     let outside = Outside::new(inputs);

@@ -15,13 +15,16 @@ mod job;
 mod kernels;
 mod latent;
 mod ledger;
+mod norms;
 mod ops;
+mod optimizer;
 mod pool;
 mod program;
 mod rotary;
 mod settings;
 mod states;
 mod step;
+mod style;
 mod tensor;
 
 pub use job::TrainInputs;

@@ -5,9 +5,10 @@ use super::graph::{Data, Graph, Tensor};
 use super::ops::F32;
 use super::pool::BLOCK;
 use super::settings::TrainSettings;
-use crate::engines::transformers::class::{Class, Norm};
+use super::style::Style;
+use crate::engines::transformers::class::Class;
 use crate::engines::transformers::layout::Layout;
-use crate::model::{Dropout, MlpKind, Model, TensorClass};
+use crate::model::{Dropout, MlpKind, Model};
 use std::cell::RefCell;
 
 /// A model, a class and settings: everything that the forward pass needs to know.
@@ -15,6 +16,7 @@ use std::cell::RefCell;
 pub(super) struct Program<'a> {
     pub(super) model: &'a Model,
     pub(super) class: Class,
+    pub(super) style: Style,
     pub(super) train: &'a TrainSettings,
     pub(super) layout: Layout<'a>,
     /// Names of the linear layers of a plain feed-forward.
@@ -125,11 +127,18 @@ impl<'p> Program<'p> {
 
     /// `nn.Linear`, with its adapter where it has one.
     pub(super) fn linear(&self, g: &Graph<'p>, layer: Linear, x: &Tensor) -> Tensor {
-        let base = self.product_with(g, layer, x, self.e, self.full());
+        let quantised = self.train.base_quantization.is_some();
+        let base = if quantised {
+            self.restored(g, layer, x)
+        } else {
+            self.product_with(g, layer, x, self.e, self.full())
+        };
         let Some(lora) = self.train.lora.as_ref().filter(|l| l.targets.hold(layer.name)) else {
             return base;
         };
-        // Adapters are fp32: the input is cast, and the sum is fp32 until it is cast back.
+        // Adapters are fp32: the input is cast, and the sum is fp32 until it is cast back. Over a quantised base the
+        // output is copied first, and what is added is cast before the sum.
+        let base = if quantised { g.copy("clone", &base, false) } else { base };
         let back = base.data.e;
         let x = g.cast("to(float32)", x, F32);
         let down = Linear { name: "lora_A", input: layer.input, output: lora.rank, bias: false };
@@ -139,12 +148,37 @@ impl<'p> Program<'p> {
                 let low = self.product_with(g, down, &x, F32, true);
                 self.product_with(g, up, &low, F32, true)
             };
-            let scaled = g.scale("mul(scaling)", &delta);
+            let mut scaled = g.scale("mul(scaling)", &delta);
             drop(delta);
+            if quantised {
+                scaled = g.cast("to(dtype)", &scaled, back);
+            }
             g.add("add(lora)", &base, &scaled)
         };
         drop(base);
         g.cast("to(dtype)", &sum, back)
+    }
+
+    /// A product with a 4-bit weight (bitsandbytes `MatMul4Bit`): restored for the product, forward and backward.
+    fn restored(&self, g: &Graph<'p>, layer: Linear, x: &Tensor) -> Tensor {
+        let n = layer.input.saturating_mul(layer.output);
+        let rows = x.data.n.checked_div(layer.input).unwrap_or(0);
+        let weight = dequantised(g, n, self.e);
+        let tracked = g.records(&[x]);
+        let out = g.new_data("matmul_4bit", rows.saturating_mul(layer.output), self.e);
+        drop(weight);
+        if !tracked {
+            return Tensor::plain(out);
+        }
+        let back = x.data.n;
+        let (e, saved) = (self.e, g.constant("", 0, 1));
+        let saved = g.save(&saved.data);
+        g.node(out, &[x], move |g, grad| {
+            let weight = dequantised(g, n, e);
+            let out = g.new_data("matmul_4bit", back, grad.e);
+            drop((weight, saved));
+            vec![Some(out)]
+        })
     }
 
     /// The product itself: `mm`, or `addmm` where there is a bias.
@@ -204,83 +238,19 @@ impl<'p> Program<'p> {
         })
     }
 
-    /// The normalisation of `rows` rows of `width` per token.
-    pub(super) fn norm(&self, g: &Graph<'p>, x: &Tensor, rows: u64, width: u64) -> Tensor {
-        let rows = rows.saturating_mul(self.t());
-        match self.class.norm {
-            Norm::Fused => self.layer_norm(g, x, rows, width),
-            Norm::Rms => {
-                let back = x.data.e;
-                let scaled = g.normalised(x, rows);
-                let low = g.cast("to(dtype)", &scaled, back);
-                let weight = self.weight(g, width);
-                let out = g.mul("mul(weight)", &weight, &low);
-                drop(scaled);
-                out
-            }
-            Norm::RmsWeightFp32 => {
-                let back = x.data.e;
-                let scaled = g.normalised(x, rows);
-                let weight = self.weight(g, width);
-                let weighted = g.mul("mul(weight)", &weight, &scaled);
-                g.cast("to(dtype)", &weighted, back)
-            }
-            Norm::Gemma => {
-                let back = x.data.e;
-                let x32 = g.cast("float", x, F32);
-                let root = {
-                    let mean = {
-                        let square = g.square(&x32);
-                        g.mean(&square, rows)
-                    };
-                    let shifted = g.shift("add(eps)", &mean);
-                    drop(mean);
-                    g.rsqrt(&shifted)
-                };
-                let scaled = g.mul("mul(rsqrt)", &x32, &root);
-                drop((x32, root));
-                let weight = self.weight(g, width);
-                let one_plus = {
-                    let weight = g.cast("weight.float()", &weight, F32);
-                    g.shift("add(1)", &weight)
-                };
-                let weighted = g.mul("mul(weight)", &scaled, &one_plus);
-                drop((scaled, one_plus));
-                g.cast("type_as", &weighted, back)
-            }
-        }
-    }
-
-    /// `native_layer_norm`: one kernel that keeps its input, mean and reciprocal deviation.
-    fn layer_norm(&self, g: &Graph<'p>, x: &Tensor, rows: u64, width: u64) -> Tensor {
-        // Autocast runs it in fp32.
-        let x = if self.fast.is_some() { g.cast("autocast", x, F32) } else { x.clone() };
-        let biased =
-            self.model.tensors.iter().any(|t| t.class == TensorClass::Norm && t.name.ends_with("bias"));
-        let weight = self.weight(g, width);
-        let bias = if biased { self.weight(g, width) } else { g.parameter(width, self.e, false) };
-        let tracked = g.records(&[&x, &weight]);
-        let kept = g.save_if(tracked, &x.data);
-        let kept_weight = g.save_if(tracked, &weight.data);
-        let out = g.new_data("native_layer_norm", x.data.n, x.data.e);
-        let statistics = [(); 2].map(|()| g.new_data("native_layer_norm", rows, F32));
-        if !tracked {
-            return Tensor::plain(out);
-        }
-        let statistics = statistics.map(|s| g.save(&s));
-        let (e, trained) = (self.e, weight.tracked());
-        let wanted = x.tracked();
-        g.node(out, &[&x, &weight, &bias], move |g, grad| {
-            let out = wanted.then(|| g.new_like("native_layer_norm_backward", &grad, grad.e));
-            let of = |wanted: bool| wanted.then(|| g.new_data("native_layer_norm_backward", width, e));
-            let (weight, bias) = (of(trained), of(trained && biased));
-            drop((kept, kept_weight, statistics));
-            vec![out, weight, bias]
-        })
-    }
-
     /// A tensor of `per_token` elements for every token, in the model's dtype, without history.
     pub(super) fn token(&self, g: &Graph<'p>, op: &'static str, per_token: u64) -> Data {
         g.new_data(op, self.t().saturating_mul(per_token), self.e)
     }
 }
+
+/// A 4-bit weight restored to elements of `e` bytes; its doubly quantised scales are restored to fp32 before.
+fn dequantised(g: &Graph<'_>, n: u64, e: u64) -> Tensor {
+    let scales = g.constant("dequantised scales", n.div_ceil(NF4_BLOCK), F32);
+    let weight = g.constant("dequantised weight", n, e);
+    drop(scales);
+    weight
+}
+
+/// Weights that one scale of NF4 covers.
+const NF4_BLOCK: u64 = 64;

@@ -1,9 +1,12 @@
 //! What stays from step to step: parameters, gradients, master weights, optimizer states; tensor by tensor, each
 //! rounded as the allocator rounds it.
 
-use super::settings::{Optimizer, OptimizerImpl, Precision, TrainSettings};
-use crate::memory::training::{EIGHT_BIT_BLOCK, EIGHT_BIT_MINIMUM, PAGED_MINIMUM};
-use crate::model::{DType, Model, TensorClass, TensorGroup};
+use super::optimizer::{Transients, fixed, state};
+use super::settings::{Precision, TrainSettings};
+use crate::memory::weights;
+use crate::memory::{Parallel, WeightsSpec};
+use crate::model::{DType, Model, Quantization, TensorClass, TensorGroup};
+use crate::units::Problem;
 
 /// Some tensors of one shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,87 +99,53 @@ pub(super) fn module(name: &str) -> &str {
     stem.rsplit('.').next().unwrap_or(stem)
 }
 
-fn rounded(elements: u64, e: u64) -> u64 {
+pub(super) fn rounded(elements: u64, e: u64) -> u64 {
     elements.saturating_mul(e).checked_next_multiple_of(super::pool::BLOCK).unwrap_or(u64::MAX)
 }
 
 /// The states of a job.
-pub(super) fn states(model: &Model, train: &TrainSettings) -> States {
-    let mut sum = States::default();
-    let mut widest = 0;
-    let mut together = 0u64;
+///
+/// Errors: a scheme of the base that does not fit the model.
+pub(super) fn states(model: &Model, train: &TrainSettings) -> Result<States, Problem> {
+    let quantised = base(model, train)?;
+    let mut sum = States { optimizer: fixed(train.optimizer), ..States::default() };
+    let mut transients = Transients::new(train);
     for h in held(model, train) {
         let times = |bytes: u64| bytes.saturating_mul(h.count);
         sum.parameters = sum.parameters.saturating_add(times(h.elements));
-        sum.weights = sum.weights.saturating_add(times(rounded(h.elements, h.e)));
+        if quantised.is_none() || h.trained {
+            sum.weights = sum.weights.saturating_add(times(rounded(h.elements, h.e)));
+        }
         if !h.trained {
             continue;
         }
         sum.trained_parameters = sum.trained_parameters.saturating_add(times(h.elements));
         let master = train.precision == Precision::Bf16Master;
-        let gradient = if master { 4 } else { h.e };
-        sum.gradients = sum.gradients.saturating_add(times(rounded(h.elements, gradient)));
+        let wide = if master { 4 } else { h.e };
+        sum.gradients = sum.gradients.saturating_add(times(rounded(h.elements, wide)));
         if master {
             sum.master = sum.master.saturating_add(times(rounded(h.elements, 4)));
         }
-        let state_e = if master { 4 } else { h.e };
-        let (bytes, paged) = state(train.optimizer, &h, state_e);
-        // A fused optimizer keeps its step counters on the device.
-        let fused = train.optimizer == Optimizer::Adamw && train.optimizer_impl == OptimizerImpl::Fused;
-        let counter = if fused { super::pool::BLOCK } else { 0 };
-        sum.optimizer = sum.optimizer.saturating_add(times(bytes.saturating_add(counter)));
+        let (bytes, paged) = state(train, &h, wide);
+        sum.optimizer = sum.optimizer.saturating_add(times(bytes));
         sum.paged = sum.paged.saturating_add(times(paged));
-        let own = transient(train.optimizer, &h, state_e);
-        widest = widest.max(own);
-        if own > 0 {
-            together = together.saturating_add(times(rounded(h.elements, state_e)));
-        }
+        transients.add(&h, wide);
     }
-    sum.transient = match (train.optimizer, train.optimizer_impl) {
-        (Optimizer::Adamw, OptimizerImpl::Foreach) => together,
-        (_, OptimizerImpl::Fused) => 0,
-        _ => widest,
+    sum.transient = transients.widest();
+    sum.weights = sum.weights.saturating_add(quantised.unwrap_or(0));
+    Ok(sum)
+}
+
+/// Bytes of a frozen base in a quantised scheme; none where it is not quantised.
+fn base(model: &Model, train: &TrainSettings) -> Result<Option<u64>, Problem> {
+    if train.base_quantization.is_none() {
+        return Ok(None);
+    }
+    let spec = WeightsSpec {
+        dtype: DType::Bf16,
+        quantization: Some(Quantization::BnbNf4),
+        ..WeightsSpec::default()
     };
-    sum
-}
-
-/// Bytes of an optimizer's state for one tensor, and how many of them are paged.
-fn state(optimizer: Optimizer, h: &Held, e: u64) -> (u64, u64) {
-    let whole = rounded(h.elements, e);
-    match optimizer {
-        Optimizer::Adamw => (whole.saturating_mul(2), 0),
-        Optimizer::SgdMomentum | Optimizer::Lion => (whole, 0),
-        Optimizer::Sgd => (0, 0),
-        Optimizer::Muon => (if h.hidden_matrix { whole } else { whole.saturating_mul(2) }, 0),
-        Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit => {
-            if h.elements < EIGHT_BIT_MINIMUM {
-                return (rounded(h.elements, 4).saturating_mul(2), 0);
-            }
-            let quantised = rounded(h.elements, 1).saturating_mul(2);
-            let scales = rounded(h.elements.div_ceil(EIGHT_BIT_BLOCK), 4).saturating_mul(2);
-            let paged = optimizer == Optimizer::PagedAdamw8bit && h.elements >= PAGED_MINIMUM;
-            (quantised.saturating_add(scales), if paged { quantised } else { 0 })
-        }
-        Optimizer::Adafactor => {
-            if h.rows > 1 && h.columns > 1 {
-                let rows = rounded(h.rows.saturating_mul(h.stack), 4);
-                (rows.saturating_add(rounded(h.columns.saturating_mul(h.stack), 4)), 0)
-            } else {
-                (rounded(h.elements, 4), 0)
-            }
-        }
-    }
-}
-
-/// Bytes of temporaries while one tensor is updated.
-fn transient(optimizer: Optimizer, h: &Held, e: u64) -> u64 {
-    let whole = rounded(h.elements, e);
-    match optimizer {
-        // The square root and its quotient; the interpolated momentum and its sum with the gradient.
-        Optimizer::Adamw | Optimizer::Lion => whole.saturating_mul(2),
-        // The fp32 copies of gradient, parameter, update and its square.
-        Optimizer::Adafactor => rounded(h.elements, 4).saturating_mul(4),
-        Optimizer::Muon => whole.saturating_mul(4),
-        Optimizer::Sgd | Optimizer::SgdMomentum | Optimizer::Adamw8bit | Optimizer::PagedAdamw8bit => 0,
-    }
+    let layout = weights::Layout::Transformers;
+    Ok(Some(weights::weights_figures(model, &spec, Parallel::default(), layout, None)?.bytes))
 }

@@ -2,7 +2,9 @@
 
 use crate::model::fields::{Fields, MAX_HEADS, MAX_SIZE};
 use crate::model::tensors::{Scope, Tensors};
-use crate::model::{Attention, AttentionKind, Dropout, Layer, Mlp, MlpKind, Model, Sharding, TensorClass};
+use crate::model::{
+    Activation, Attention, AttentionKind, Dropout, Layer, Mlp, MlpKind, Model, Sharding, TensorClass,
+};
 use crate::units::Problem;
 use serde_json::Value;
 
@@ -60,6 +62,7 @@ pub(crate) fn blank(model_type: &str, hidden_size: u64, vocab_size: u64) -> Mode
         rotary_table_elements: 0,
         hf_caches_all_heads: false,
         rotary_dim: 0,
+        activation: Activation::default(),
         dropout: Dropout::default(),
         notes: Vec::new(),
     }
