@@ -3,9 +3,9 @@
 use crate::browser::timed;
 use crate::form::Form;
 use leptos::prelude::*;
-use oom_ledger_core::plan::{Estimate, estimate};
+use oom_ledger_core::plan::Estimate;
 use oom_ledger_core::share::{Report, Resolved, Scenario};
-use oom_ledger_core::units::{Message, Problem};
+use oom_ledger_core::units::Problem;
 use std::sync::Arc;
 
 /// An answer and the question it answers.
@@ -93,10 +93,7 @@ impl Session {
 fn solve(form: &Form) -> Result<Good, Vec<Problem>> {
     let scenario = form.scenario()?;
     let resolved = scenario.resolve().map_err(|p| vec![p])?;
-    if resolved.train.is_some() {
-        return Err(vec![Problem::new("job.train", Message::new("scenario.train"))]);
-    }
-    let estimate = estimate(&resolved.inputs()).map_err(|p| vec![p])?;
+    let estimate = resolved.estimate().map_err(|p| vec![p])?;
     let report = Report::new(&scenario, &resolved, &estimate);
     Ok(Good { scenario, resolved, estimate, report })
 }

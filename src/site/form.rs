@@ -19,10 +19,16 @@ pub enum Kind {
     Text,
     /// A tick box.
     Flag,
+    /// Names with commas between them, or one name that stands for many.
+    Names,
 }
+
+/// Which job: empty is serving. It is in no document; it says which half of the form is.
+const JOB: &str = "job";
 
 /// Every field of the form by its path in the Scenario document.
 pub const FIELDS: &[(&str, Kind)] = &[
+    (JOB, Kind::Text),
     ("model.preset", Kind::Text),
     ("device.preset", Kind::Text),
     ("device.total_bytes", Kind::Bytes),
@@ -84,6 +90,25 @@ pub const FIELDS: &[(&str, Kind)] = &[
     ("job.serve.sequences", Kind::Whole),
     ("job.serve.prompt_tokens", Kind::Whole),
     ("job.serve.new_tokens", Kind::Whole),
+    ("job.train.micro_batch", Kind::Whole),
+    ("job.train.seq_len", Kind::Whole),
+    ("job.train.gradient_accumulation", Kind::Whole),
+    ("job.train.precision", Kind::Text),
+    ("job.train.optimizer", Kind::Text),
+    ("job.train.optimizer_impl", Kind::Text),
+    ("job.train.zero_stage", Kind::Whole),
+    ("job.train.fsdp", Kind::Text),
+    ("job.train.offload_optimizer", Kind::Flag),
+    ("job.train.offload_params", Kind::Flag),
+    ("job.train.reduce_bucket_elements", Kind::Whole),
+    ("job.train.checkpointing", Kind::Text),
+    ("job.train.attention", Kind::Text),
+    ("job.train.loss", Kind::Text),
+    ("job.train.hold_outputs", Kind::Flag),
+    ("job.train.padding_mask", Kind::Flag),
+    ("job.train.lora.rank", Kind::Whole),
+    ("job.train.lora.targets", Kind::Names),
+    ("job.train.base_quantization", Kind::Text),
     ("measured.weights_bytes", Kind::Bytes),
     ("measured.kv_available_bytes", Kind::Bytes),
     ("measured.activation_peak_bytes", Kind::Bytes),
@@ -150,6 +175,11 @@ impl Form {
         }
     }
 
+    /// Whether the job is training.
+    pub fn training(&self) -> bool {
+        self.get(JOB) == "train"
+    }
+
     /// The Scenario document.
     ///
     /// Errors: one problem for each field at fault that can be told apart.
@@ -166,6 +196,9 @@ impl Form {
                 Ok(value) => insert(&mut root, path, value),
                 Err(problem) => problems.push(problem),
             }
+        }
+        if self.training() {
+            complete_training(&mut root);
         }
         if let Some(text) = &self.config {
             match oom_ledger_core::model::parse_json("model.config", text) {
@@ -188,9 +221,11 @@ impl Form {
     // A preset beside a config or a typed size would contradict it: the typed one is what the person means.
     fn hidden(&self, path: &str) -> bool {
         match path {
+            JOB => true,
             "model.preset" => self.config.is_some(),
             "device.preset" => !self.get("device.total_bytes").trim().is_empty(),
-            _ => false,
+            _ if self.training() => path.starts_with("job.serve."),
+            _ => path.starts_with("job.train."),
         }
     }
 
@@ -201,11 +236,17 @@ impl Form {
         for (path, _) in FIELDS {
             let at = path.split('.').try_fold(&document, |value, name| value.get(name));
             let text = match at {
-                None | Some(Value::Null) => continue,
+                None | Some(Value::Null | Value::Object(_)) => continue,
                 Some(Value::String(text)) => text.clone(),
+                Some(Value::Array(names)) => {
+                    names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+                }
                 Some(other) => other.to_string(),
             };
             form.set(path, &text);
+        }
+        if document.pointer("/job/train").is_some() {
+            form.set(JOB, "train");
         }
         let ones =
             ["device.count", "parallel.tensor", "parallel.pipeline", "parallel.data", "parallel.expert"];
@@ -223,10 +264,23 @@ impl Form {
     }
 }
 
+/// A training job with every default is still a training job; adapters of a rank alone go to every linear layer.
+fn complete_training(root: &mut Map<String, Value>) {
+    let job = root.entry("job").or_insert_with(|| Value::Object(Map::new()));
+    if job.get("train").is_none() {
+        job["train"] = Value::Object(Map::new());
+    }
+    if let Some(Value::Object(lora)) = job["train"].get_mut("lora") {
+        lora.entry("targets").or_insert_with(|| "all-linear".into());
+    }
+}
+
 fn read(path: &str, typed: &str, kind: Kind) -> Result<Value, Problem> {
     Ok(match kind {
         Kind::Text => typed.into(),
         Kind::Flag => (typed == "true").into(),
+        Kind::Names if typed == "all-linear" => typed.into(),
+        Kind::Names => typed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect(),
         Kind::Whole => parse_count(path, typed)?.into(),
         Kind::Bytes => parse_bytes(path, typed)?.0.into(),
         Kind::Real => match typed.parse::<f64>() {

@@ -5,7 +5,7 @@ use crate::engines::{Inputs, ServeSettings};
 use crate::hardware::Device;
 use crate::memory::{Measured, Parallel, WeightsSpec};
 use crate::model::Model;
-use crate::plan::{Estimate, estimate, estimate_training};
+use crate::plan::{Axis, Estimate, Series, estimate, estimate_training, series, training_series};
 use crate::units::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +114,16 @@ impl Resolved {
         match self.train_inputs() {
             Some(inputs) => estimate_training(&inputs),
             None => estimate(&self.inputs()),
+        }
+    }
+
+    /// Memory against `axis` for this job, in about `samples` samples.
+    ///
+    /// Errors: what engine or trainer does not accept, with the field.
+    pub fn series(&self, axis: Axis, samples: usize) -> Result<Series, Problem> {
+        match self.train_inputs() {
+            Some(inputs) => training_series(&inputs, axis, samples),
+            None => series(&self.inputs(), axis, samples),
         }
     }
 

@@ -76,11 +76,6 @@ pub(super) const ROWS: &[Row] = &[
     ),
     ("scenario.unreadable", "the document cannot be read: {what}", "无法读取文档：{what}"),
     (
-        "scenario.train",
-        "this page does not show training jobs yet; the command line answers them: oom-ledger estimate SCENARIO.json",
-        "本页面暂不显示训练任务；命令行可以回答：oom-ledger estimate SCENARIO.json",
-    ),
-    (
         "scenario.two_jobs",
         "job: both serve and train are given; keep one",
         "job：同时给出了 serve 和 train；请只保留一个",

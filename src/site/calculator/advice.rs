@@ -18,7 +18,8 @@ pub fn Advice() -> impl IntoView {
     let prefs = expect_context::<Prefs>();
     let found = Memo::new(move |_| {
         let good = shown.get()?;
-        if good.estimate.verdict == Verdict::Fits {
+        // The levers of training are another table.
+        if good.estimate.verdict == Verdict::Fits || good.resolved.train.is_some() {
             return None;
         }
         let inputs = good.resolved.inputs();

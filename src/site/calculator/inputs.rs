@@ -5,7 +5,9 @@ use super::device::Device;
 use super::engine::{Engine, Measured};
 use super::field::{Choice, Typed};
 use super::model::ModelSearch;
+use super::training::{Job, Training};
 use crate::answer::Session;
+use crate::form::Form;
 use crate::words::t;
 use leptos::prelude::*;
 use oom_ledger_core::model::Quantization;
@@ -17,15 +19,18 @@ pub fn Inputs() -> impl IntoView {
     // On a wide window always open; on a phone the answer comes first.
     let wide = crate::browser::wide();
     let dtypes = ["bf16", "fp16", "fp32"].map(|d| (d.to_owned(), d.to_owned())).to_vec();
+    let training = Memo::new(move |_| session.form.with(Form::training));
     view! {
         <details class="inputs" prop:open=move || wide.get()>
         <summary class="sheet">{t("site.change_inputs")}</summary>
         <form aria-label=t("site.inputs") on:submit=|event| event.prevent_default()>
+            <Job/>
             <fieldset>
                 <legend>{t("input.model")}</legend>
                 <ModelSearch/>
                 <Config/>
-                <div class="pair">
+                // In training the precision scheme says it.
+                <div class="pair" hidden=move || training.get()>
                     <Choice path="weights.dtype" label="input.dtype" options=dtypes unset="bf16"/>
                     <Choice path="weights.quantization" label="input.quantization" options=quantizations()/>
                 </div>
@@ -34,6 +39,25 @@ pub fn Inputs() -> impl IntoView {
                 <legend>{t("input.device")}</legend>
                 <Device/>
             </fieldset>
+            {move || if training.get() { view! { <Training/> }.into_any() } else { serving().into_any() }}
+        </form>
+        </details>
+    }
+}
+
+fn quantizations() -> Vec<(String, String)> {
+    // Every mix: a file that is dropped may have any.
+    let gguf = oom_ledger_core::memory::weights::gguf_types();
+    std::iter::once((String::new(), "input.no_quantization".to_owned()))
+        .chain(Quantization::NAMED.iter().map(|(id, _)| ((*id).to_owned(), (*id).to_owned())))
+        .chain(gguf.map(|kind| (format!("gguf:{kind}"), format!("GGUF {kind}"))))
+        .collect()
+}
+
+/// Load, engine and parallelism of a serving job.
+fn serving() -> impl IntoView {
+    let session = expect_context::<Session>();
+    view! {
             <fieldset>
                 <legend>{t("input.load")}</legend>
                 <div class="pair">
@@ -67,16 +91,5 @@ pub fn Inputs() -> impl IntoView {
                 <legend>{t("input.measured")}</legend>
                 <Measured/>
             </fieldset>
-        </form>
-        </details>
     }
-}
-
-fn quantizations() -> Vec<(String, String)> {
-    // Every mix: a file that is dropped may have any.
-    let gguf = oom_ledger_core::memory::weights::gguf_types();
-    std::iter::once((String::new(), "input.no_quantization".to_owned()))
-        .chain(Quantization::NAMED.iter().map(|(id, _)| ((*id).to_owned(), (*id).to_owned())))
-        .chain(gguf.map(|kind| (format!("gguf:{kind}"), format!("GGUF {kind}"))))
-        .collect()
 }

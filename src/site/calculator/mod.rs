@@ -13,8 +13,10 @@ mod field;
 mod inputs;
 mod ledger;
 mod model;
+mod phases;
 mod ranks;
 mod summary;
+mod training;
 mod verdict;
 mod working;
 
@@ -72,6 +74,7 @@ fn Answers() -> impl IntoView {
                 <advice::Advice/>
                 <ledger::LedgerTable/>
                 <ranks::Ranks/>
+                <phases::Phases/>
                 <summary::Summary/>
                 <charts::Charts/>
             </div>

@@ -8,7 +8,7 @@ use crate::words::{now, t};
 use leptos::ev::KeyboardEvent;
 use leptos::html;
 use leptos::prelude::*;
-use oom_ledger_core::plan::{self, Axis, Series};
+use oom_ledger_core::plan::{Axis, Series};
 use oom_ledger_core::plot::{self, Frame};
 use std::sync::Arc;
 
@@ -19,18 +19,26 @@ const ROWS: usize = 12;
 
 /// The chart, its reading and its table.
 #[component]
-pub fn Stacked(axis: Axis, title: &'static str, testid: &'static str) -> impl IntoView {
+pub fn Stacked(
+    /// What is varied.
+    axis: Axis,
+    /// Key of the axis' name.
+    x: &'static str,
+    /// Key of the title.
+    title: &'static str,
+    /// Test id.
+    testid: &'static str,
+) -> impl IntoView {
     let shown = expect_context::<Shown>();
     let prefs = expect_context::<Prefs>();
     let series = Memo::new(move |_| {
         let good = shown.get()?;
-        timed("series", || plan::series(&good.resolved.inputs(), axis, SAMPLES).ok()).map(Arc::new)
+        timed("series", || good.resolved.series(axis, SAMPLES).ok()).map(Arc::new)
     });
     let reading = RwSignal::new(None::<usize>);
     let frame = RwSignal::new(Frame::default());
     let canvas = NodeRef::<html::Canvas>::new();
     let size = canvas::size_of(canvas);
-    let x = if axis == Axis::Tokens { "site.tokens" } else { "site.sequences" };
     let redraw = move || {
         let (Some(element), Some(series)) = (canvas.get(), series.get()) else { return };
         let keys = Keys { x, y: "site.memory", crossing: "site.crossing" };
