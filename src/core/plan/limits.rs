@@ -115,7 +115,18 @@ pub fn training_limits(inputs: &TrainInputs<'_>) -> Limits {
         let inputs = TrainInputs { train: &train, ..*inputs };
         training::peak_bytes(&inputs).is_ok_and(|peak| peak <= total)
     };
-    found.max_micro_batch = Some(largest(FAR, fits));
+    let most = largest(FAR, fits);
+    found.max_micro_batch = Some(most);
+    let ledger = |n: u64| {
+        let train = with(n);
+        training::ledger(&TrainInputs { train: &train, ..*inputs }).ok()
+    };
+    // What grows most on the way there; where not even one fits, the largest row of that step.
+    let stop = ledger(most + 1).and_then(|beyond| {
+        let grown = if most == 0 { None } else { grows_most(&ledger(most.div_ceil(2))?, &beyond) };
+        grown.or_else(|| beyond.terms.iter().max_by_key(|t| t.bytes).map(|t| t.id))
+    });
+    found.note("max_micro_batch", stop.filter(|_| most < FAR));
     found
 }
 
@@ -176,7 +187,7 @@ impl Asked<'_> {
 
 fn grows_most(small: &Ledger, large: &Ledger) -> Option<TermId> {
     let growth = |id: TermId| {
-        let bytes = |l: &Ledger| l.term(id).map_or(0, |t| t.bytes);
+        let bytes = |l: &Ledger| l.terms.iter().filter(|t| t.id == id).map(|t| t.bytes).sum::<u64>();
         bytes(large).saturating_sub(bytes(small))
     };
     let most = large.terms.iter().map(|t| t.id).max_by_key(|id| growth(*id))?;

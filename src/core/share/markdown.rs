@@ -27,7 +27,7 @@ pub fn markdown(lang: Lang, scenario: &Scenario, report: &Report, link: Option<&
         cells(
             &mut out,
             &[
-                &t(&format!("term.{}", row.id.id())),
+                &row.name(lang, &report.rows),
                 &bytes_human(Bytes(row.bytes)),
                 &row.range().unwrap_or_else(|| "=".to_owned()),
                 &percent(row.share),
@@ -37,7 +37,7 @@ pub fn markdown(lang: Lang, scenario: &Scenario, report: &Report, link: Option<&
     }
     section(&mut out, &t("report.workings"));
     for row in &report.rows {
-        let name = t(&format!("term.{}", row.id.id()));
+        let name = row.name(lang, &report.rows);
         line(&mut out, &format!("* **{name}**: {}", code(&row.working.to_string())));
         for part in &row.parts {
             line(&mut out, &format!("  * {}", code(&part_line(lang, part))));

@@ -27,7 +27,7 @@ pub fn plain(lang: Lang, report: &Report, layout: Layout) -> String {
         vec![[t("report.term"), t("report.bytes"), t("report.range"), t("report.share"), t("report.origin")]];
     for row in &report.rows {
         table.push([
-            t(&format!("term.{}", row.id.id())),
+            row.name(lang, &report.rows),
             bytes_human(Bytes(row.bytes)),
             row.range().unwrap_or_else(|| "=".to_owned()),
             percent(row.share),
@@ -102,7 +102,7 @@ pub fn plain(lang: Lang, report: &Report, layout: Layout) -> String {
     if layout.workings {
         let _ = writeln!(out, "\n{}", t("report.workings"));
         for row in &report.rows {
-            let _ = writeln!(out, "  {}: {}", t(&format!("term.{}", row.id.id())), row.working);
+            let _ = writeln!(out, "  {}: {}", row.name(lang, &report.rows), row.working);
             for part in &row.parts {
                 let _ = writeln!(out, "    {}", part_line(lang, part));
             }

@@ -5,6 +5,7 @@ use crate::engines::engine;
 use crate::memory::{Part, PhaseId, Provenance, RankShare, Residency, Term, TermId, Verdict, highest};
 use crate::model::preset;
 use crate::plan::{Estimate, Suggestions, option_limits, suggest};
+use crate::text::{Lang, text};
 use crate::units::{Bytes, Message, Problem, bytes_human, bytes_signed, count};
 
 /// The answer to one Scenario, as rows.
@@ -78,6 +79,17 @@ impl ReportRow {
             working: WorkingLine::new(&term.working),
             parts: term.working.parts.clone(),
         }
+    }
+
+    /// What for, in words: with its phases where `rows` holds another row of the same kind.
+    pub fn name(&self, lang: Lang, rows: &[ReportRow]) -> String {
+        let name = text(lang, &format!("term.{}", self.id.id())).to_owned();
+        if rows.iter().filter(|row| row.id == self.id).count() < 2 {
+            return name;
+        }
+        let phase = |p: &PhaseId| text(lang, &format!("phase.{}", p.id())).to_owned();
+        let phases: Vec<_> = self.phases.iter().map(phase).collect();
+        format!("{name} ({})", phases.join(", "))
     }
 
     /// The range for people; `None` where the figure is a single point.

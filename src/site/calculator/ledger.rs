@@ -3,9 +3,10 @@
 use super::Shown;
 use super::bar::colour;
 use super::working::WorkingView;
+use crate::prefs::Prefs;
 use crate::words::{now, t};
 use leptos::prelude::*;
-use oom_ledger_core::memory::{Symbol, TermId};
+use oom_ledger_core::memory::Symbol;
 use oom_ledger_core::share::ReportRow;
 use oom_ledger_core::units::{Bytes, bytes_exact, bytes_human};
 use std::collections::BTreeSet;
@@ -14,8 +15,9 @@ use std::collections::BTreeSet;
 #[component]
 pub fn LedgerTable() -> impl IntoView {
     let shown = expect_context::<Shown>();
+    let prefs = expect_context::<Prefs>();
     // Which rows are open outlives the answer, so that a figure can be watched while an input changes.
-    let open = RwSignal::new(BTreeSet::<TermId>::new());
+    let open = RwSignal::new(BTreeSet::<String>::new());
     view! {
         <section>
             <div class="scroll" tabindex="0" role="region" aria-label=t("site.ledger")>
@@ -32,9 +34,14 @@ pub fn LedgerTable() -> impl IntoView {
                     </thead>
                     <tbody>
                         {move || shown.get().map(|good| {
-                            let symbols = |id| good.estimate.terms.iter().find(|t| t.id == id)
-                                .map(|t| t.working.symbols.clone()).unwrap_or_default();
-                            good.report.rows.iter().cloned().map(|r| { let s = symbols(r.id); row(r, s, open) }).collect_view()
+                            let shown: Vec<_> = good.estimate.terms.iter().filter(|t| t.high > 0).collect();
+                            let symbols = |at: usize| shown.get(at).map(|t| t.working.symbols.clone()).unwrap_or_default();
+                            let rows = &good.report.rows;
+                            rows.iter().enumerate().map(|(at, r)| {
+                                let name = r.name(prefs.lang.get(), rows);
+                                let first = rows.iter().position(|other| other.id == r.id) == Some(at);
+                                row(r.clone(), symbols(at), name, first, open)
+                            }).collect_view()
                         })}
                         {move || shown.get().map(|good| {
                             let e = &good.estimate;
@@ -55,37 +62,52 @@ pub fn LedgerTable() -> impl IntoView {
     }
 }
 
-fn row(row: ReportRow, symbols: Vec<Symbol>, open: RwSignal<BTreeSet<TermId>>) -> AnyView {
+/// `first`: no row of this kind stands above it, so that it alone has the plain test id.
+fn row(
+    row: ReportRow,
+    symbols: Vec<Symbol>,
+    name: String,
+    first: bool,
+    open: RwSignal<BTreeSet<String>>,
+) -> AnyView {
+    // Rows of one kind differ in their phases.
+    let key = if first {
+        row.id.id().to_owned()
+    } else {
+        format!("{}-{}", row.id.id(), row.phases.iter().map(|p| p.id()).collect::<Vec<_>>().join("-"))
+    };
     let id = row.id;
-    let is_open = move || open.with(|o| o.contains(&id));
+    let own = StoredValue::new(key.clone());
+    let is_open = move || open.with(|o| own.with_value(|key| o.contains(key)));
     let turn = move || {
         open.update(|o| {
-            if !o.remove(&id) {
-                o.insert(id);
-            }
+            own.with_value(|key| {
+                if !o.remove(key) {
+                    o.insert(key.clone());
+                }
+            });
         });
     };
-    let name = format!("term.{}", id.id());
     let origin = format!("provenance.{}", row.provenance.id());
     let residency = format!("residency.{}", row.residency.id());
     let exact = bytes_exact(Bytes(row.bytes));
     let human = bytes_human(Bytes(row.bytes));
     let span = row.range().unwrap_or_else(|| "±0".to_owned());
     view! {
-        <tr class="term" data-testid=format!("ledger-row-{}", id.id()) on:click=move |_| turn()>
+        <tr class="term" data-testid=format!("ledger-row-{key}") on:click=move |_| turn()>
             <td>
                 <button
                     type="button"
                     class="open"
                     aria-expanded=move || if is_open() { "true" } else { "false" }
-                    aria-controls=format!("working-{}", id.id())
+                    aria-controls=format!("working-{key}")
                     on:click=move |event| {
                         event.stop_propagation();
                         turn();
                     }
                 >
                     <span class="swatch" style:background=colour(id)></span>
-                    {move || now(&name)}
+                    {name}
                 </button>
             </td>
             <td class="num" title=exact.clone()>{human}</td>
@@ -94,7 +116,7 @@ fn row(row: ReportRow, symbols: Vec<Symbol>, open: RwSignal<BTreeSet<TermId>>) -
             <td class="wide">{move || now(&origin)}</td>
         </tr>
         {move || is_open().then(|| view! {
-            <tr class="working" id=format!("working-{}", id.id()) data-testid=format!("working-{}", id.id())>
+            <tr class="working" id=own.with_value(|key| format!("working-{key}")) data-testid=own.with_value(|key| format!("working-{key}"))>
                 <td colspan="5">
                     <WorkingView row=row.clone() symbols=symbols.clone()/>
                 </td>

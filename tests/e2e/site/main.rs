@@ -10,3 +10,4 @@ mod headers;
 mod looks;
 mod permalink;
 mod share;
+mod training;
