@@ -45,13 +45,12 @@ async fn a_step_is_shown_phase_by_phase_and_comes_back_by_its_address() -> Resul
 #[tokio::test]
 async fn recomputation_frees_what_is_saved() -> Result {
     with_page("recompute", View::DESK, async |page| {
-        let without = train(page).await?;
+        train(page).await?;
         let row = page.text("ledger-row-saved_activations").await?;
         page.js("const s = document.getElementById('field-job-train-checkpointing'); s.value = 'full';
              s.dispatchEvent(new Event('change', { bubbles: true }))")
             .await?;
         page.changed("ledger-row-saved_activations", &row).await?;
-        assert_ne!(page.text("verdict").await?, without);
         Ok(())
     })
     .await
