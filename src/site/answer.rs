@@ -5,7 +5,7 @@ use crate::form::Form;
 use leptos::prelude::*;
 use oom_ledger_core::plan::Estimate;
 use oom_ledger_core::share::{Report, Resolved, Scenario};
-use oom_ledger_core::units::Problem;
+use oom_ledger_core::units::{Message, Problem};
 use std::sync::Arc;
 
 /// An answer and the question it answers.
