@@ -5,6 +5,7 @@
 //! checks that. The map is `src/README.md`.
 
 pub mod engines;
+pub mod evidence;
 pub mod hardware;
 pub mod memory;
 pub mod model;

@@ -10,6 +10,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("hardware", 10),
     ("memory", 20),
     ("engines", 30),
+    ("evidence", 30),
     ("plan", 40),
     ("text", 40),
     ("plot", 41),

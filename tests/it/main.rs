@@ -8,6 +8,7 @@ mod checkpoint;
 mod checkpoint_bytes;
 mod device_map;
 mod docs;
+mod evidence;
 mod generate;
 mod gguf_models;
 mod hardware;

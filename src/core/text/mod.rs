@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod engines;
+mod evidence;
 mod levers;
 mod llama_cpp;
 mod lmdeploy;
@@ -32,6 +33,7 @@ pub type Row = (&'static str, &'static str, &'static str);
 pub const TABLES: &[&[Row]] = &[
     checkpoint::ROWS,
     engines::ROWS,
+    evidence::ROWS,
     levers::ROWS,
     lmdeploy::ROWS,
     llama_cpp::ROWS,
