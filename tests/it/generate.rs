@@ -1,6 +1,6 @@
 //! The transformers engine against traces of `generate()` itself: beams, drawn tokens, caches, assistants.
 
-use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
+use oom_ledger_core::engines::{CacheImpl, Inputs, ServeSettings, engine};
 use oom_ledger_core::hardware::Device;
 use oom_ledger_core::memory::{Ledger, Measured, Parallel, PhaseId, WeightsSpec};
 use oom_ledger_core::model::{DType, Model, preset};
@@ -19,6 +19,9 @@ struct Row {
     model: String,
     layers: u64,
     dtype: DType,
+    /// Layers of the assistant, the same model with fewer of them.
+    #[serde(default)]
+    draft_layers: Option<u64>,
     /// Fields of the serving settings.
     serve: ServeSettings,
     prefill: u64,
@@ -36,7 +39,13 @@ fn model(id: &str, layers: u64) -> Model {
     preset(id).expect("preset").model_with(&overrides).expect("model")
 }
 
-fn ask<T>(model: &Model, serve: &ServeSettings, dtype: DType, ask: impl Fn(&Inputs<'_>) -> T) -> T {
+fn ask<T>(
+    model: &Model,
+    draft: Option<&Model>,
+    serve: &ServeSettings,
+    dtype: DType,
+    ask: impl Fn(&Inputs<'_>) -> T,
+) -> T {
     let device = Device { gpu: None, total_bytes: 192 << 30, count: 1, other_processes_bytes: 0 };
     let weights = WeightsSpec { dtype, ..WeightsSpec::default() };
     ask(&Inputs {
@@ -46,12 +55,12 @@ fn ask<T>(model: &Model, serve: &ServeSettings, dtype: DType, ask: impl Fn(&Inpu
         weights: &weights,
         serve,
         measured: Measured::default(),
-        draft: None,
+        draft,
     })
 }
 
-fn ledger(model: &Model, serve: &ServeSettings, dtype: DType) -> Ledger {
-    ask(model, serve, dtype, |inputs| engine("transformers").unwrap().ledger(inputs).unwrap())
+fn ledger(model: &Model, draft: Option<&Model>, serve: &ServeSettings, dtype: DType) -> Ledger {
+    ask(model, draft, serve, dtype, |inputs| engine("transformers").unwrap().ledger(inputs).unwrap())
 }
 
 /// Each phase's allocated bytes; what is compared is what a phase holds above the weights.
@@ -60,7 +69,8 @@ fn phases_match_traces_of_generate() {
     let mut groups: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for row in rows() {
         let model = model(&row.model, row.layers);
-        let ledger = ledger(&model, &row.serve, row.dtype);
+        let draft = row.draft_layers.map(|layers| self::model(&row.model, layers));
+        let ledger = ledger(&model, draft.as_ref(), &row.serve, row.dtype);
         let load = ledger.phase(PhaseId::Load).expect("load").allocated_bytes;
         let phases = [
             (PhaseId::Prefill, row.prefill),
@@ -84,7 +94,9 @@ fn phases_match_traces_of_generate() {
             median * 100.0,
             worst * 100.0
         );
-        if median > 0.01 || worst > 0.03 {
+        // A sliding layer that waits on the host right after a prompt beyond its window is counted whole.
+        let most = if group == "offloaded decode" { 0.06 } else { 0.03 };
+        if median > 0.01 || worst > most {
             wrong.push(group);
         }
     }
@@ -96,12 +108,18 @@ fn phases_match_traces_of_generate() {
 fn the_surface_agrees_under_every_option() {
     for row in rows() {
         let model = model(&row.model, row.layers);
-        let surface =
-            ask(&model, &row.serve, row.dtype, |i| engine("transformers").unwrap().surface(i).unwrap());
+        let draft = row.draft_layers.map(|layers| self::model(&row.model, layers));
+        let surface = ask(&model, draft.as_ref(), &row.serve, row.dtype, |i| {
+            engine("transformers").unwrap().surface(i).unwrap()
+        });
         for (sequences, prompt_tokens, new_tokens) in [(1, 1, 1), (1, 700, 2), (3, 511, 40), (5, 4097, 1000)]
         {
             let serve = ServeSettings { sequences, prompt_tokens, new_tokens, ..row.serve.clone() };
-            let ledger = ledger(&model, &serve, row.dtype);
+            if serve.num_speculative_tokens > 0 && sequences > 1 {
+                assert!(!surface.at(sequences, prompt_tokens, new_tokens).fits, "{}", row.id);
+                continue;
+            }
+            let ledger = ledger(&model, draft.as_ref(), &serve, row.dtype);
             let point = surface.at(sequences, prompt_tokens, new_tokens);
             assert!(
                 point.peak_bytes.abs_diff(ledger.peak_bytes) <= 16 << 10,
@@ -127,10 +145,59 @@ fn more_answers_than_beams_need_drawn_tokens() {
             do_sample,
             ..ServeSettings::default()
         };
-        ask(&model, &serve, DType::Bf16, |i| engine("transformers").unwrap().ledger(i))
+        ask(&model, None, &serve, DType::Bf16, |i| engine("transformers").unwrap().ledger(i))
     };
     assert!(answer(Some(2), Some(3), false).is_err());
     assert!(answer(None, Some(2), false).is_err());
     assert!(answer(None, Some(2), true).is_ok());
     assert!(answer(Some(3), Some(3), false).is_ok());
+}
+
+/// Caches that transformers refuses, and speculation that it does not run.
+#[test]
+fn what_generate_refuses_is_refused() {
+    let answer = |id: &str, serve: ServeSettings| {
+        let model = preset(id).expect("preset").model_with(&serde_json::Map::new()).expect("model");
+        let serve = ServeSettings { engine: "transformers".to_owned(), ..serve };
+        ask(&model, None, &serve, DType::Bf16, |i| engine("transformers").unwrap().ledger(i))
+    };
+    let quantized = |kv: &str| ServeSettings {
+        cache: CacheImpl::Quantized,
+        kv_cache_dtype: kv.to_owned(),
+        ..ServeSettings::default()
+    };
+    assert!(answer("llama-3.2-1b", quantized("int2")).is_ok());
+    assert!(answer("llama-3.2-1b", quantized("fp8")).is_err());
+    assert!(answer("gemma-3-1b", quantized("auto")).is_err());
+    let speculative = |sequences, cache| ServeSettings {
+        num_speculative_tokens: 4,
+        sequences,
+        cache,
+        ..ServeSettings::default()
+    };
+    assert!(answer("llama-3.2-1b", speculative(1, CacheImpl::Dynamic)).is_ok());
+    assert!(answer("llama-3.2-1b", speculative(2, CacheImpl::Dynamic)).is_err());
+    assert!(answer("llama-3.2-1b", speculative(1, CacheImpl::Quantized)).is_err());
+}
+
+/// What waits on the host is listed, and not on the device.
+#[test]
+fn offloaded_layers_are_on_the_host() {
+    let model = model("llama-3.2-1b", 8);
+    let of = |cache| {
+        let serve = ServeSettings {
+            engine: "transformers".to_owned(),
+            cache,
+            prompt_tokens: 4096,
+            ..ServeSettings::default()
+        };
+        ledger(&model, None, &serve, DType::Bf16)
+    };
+    let (kept, gone) = (of(CacheImpl::Dynamic), of(CacheImpl::Offloaded));
+    assert!(kept.host.is_empty());
+    let host = &gone.host[0];
+    // Eight layers of K and V: 8 heads of 64 over 4096 + 256 tokens in bf16.
+    assert_eq!(host.low, 16 * 8 * 64 * 4352 * 2);
+    assert_eq!(host.bytes, 16 * (8 << 20));
+    assert!(gone.peak_bytes < kept.peak_bytes);
 }

@@ -5,6 +5,10 @@ bytes as the CUDA caching allocator does, and drops it when the storage dies. sc
 replaced by something that allocates what the kernel of a GPU would (its values do not matter, so they are zeros).
 The peak of each forward pass and of what generate() does after it are kept apart.
 
+Rows of offloaded caches: CacheLayerMixin.offload and prefetch put tensors on meta and back, torch.Stream is a no-op.
+Rows of quantized caches: optimum-quanto 0.2.7, its unpack kernel replaced by an empty tensor of its output's shape.
+Rows of assisted generation: the assistant is the same model with fewer layers, its confidence threshold 0.
+
     pip install torch==2.15.0 transformers==5.24.0
     python trace_generate.py FOLDER_OF_CONFIGS > rows.jsonl
 """

@@ -65,6 +65,31 @@ pub(super) const ROWS: &[Row] = &[
         "实测的激活峰值替换了建模得到的 {modelled} 临时张量。",
     ),
     (
+        "transformers.quantized",
+        "A quantized cache is counted as quanto keeps it: groups of 64 elements with a scale and a shift each, up to 128 latest tokens as they are, one whole layer restored at a time. The inside of its quantize kernel is not modelled, nor are HQQ and fp8.",
+        "量化缓存按 quanto 的存储方式计算：每 64 个元素一组，各带一个缩放和一个偏移；最近至多 128 个 token 保持原样；每次还原一整层。其量化内核的内部开销以及 HQQ、fp8 后端未建模。",
+    ),
+    (
+        "transformers.quantized_layers",
+        "{model_type} has layers other than full attention; transformers refuses a quantized cache for it. Choose dynamic or static.",
+        "{model_type} 含有全注意力以外的层；transformers 不允许为它使用量化缓存。请改选 dynamic 或 static。",
+    ),
+    (
+        "transformers.assisted",
+        "Assisted generation: every pass verifies {candidates} candidates and its own token, with logits for all; the assistant's weights and cache stay on the device. The assistant's own passes are taken as lower than the model's.",
+        "辅助生成：每次前向验证 {candidates} 个候选 token 及自身的一个 token，并为全部位置计算 logits；辅助模型的权重和缓存留在设备上。假定辅助模型自身的前向低于主模型。",
+    ),
+    (
+        "transformers.lookup",
+        "Every pass verifies {candidates} candidates. No assistant model is given, so they are taken from the prompt (prompt_lookup_num_tokens) and cost no weights.",
+        "每次前向验证 {candidates} 个候选 token。未给出辅助模型，因此按从提示中查找（prompt_lookup_num_tokens）计算，不占权重。",
+    ),
+    (
+        "transformers.not_cropped",
+        "assisted generation needs a cache that can be cut back: dynamic, sliding or offloaded, and no recurrent layers",
+        "辅助生成需要可回退的缓存：dynamic、sliding 或 offloaded，且模型不含循环层",
+    ),
+    (
         "transformers.no_pool",
         "transformers has no KV pool, so measured.kv_available_bytes changes nothing here.",
         "transformers 没有 KV 池，因此 measured.kv_available_bytes 在此不起作用。",

@@ -222,8 +222,13 @@ impl Emit {
         let Some(stored) = layout.stored(&layer.attention.kind) else {
             return held.extend(drops);
         };
-        match (layout.lengths.cache, self.decode) {
+        match (layout.lengths.cache, self.past) {
             (CacheImpl::None, _) => return held.extend(drops),
+            (CacheImpl::Quantized, true) => held.extend(self.unpack(layout, &stored)),
+            (CacheImpl::Quantized, false) => {
+                self.pack(layout, &stored);
+                return held.extend(drops);
+            }
             (_, true) if layout.lengths.fixed() => self.roll(layout, &stored, held),
             (_, true) => self.grow(layout, &stored, held),
             (_, false) => {
@@ -347,7 +352,7 @@ impl Emit {
         let projected = self.token("in_proj", inner.saturating_mul(2));
         let convolved = self.token("conv1d", inner);
         let scan = [self.token_f32("scan", inner), self.token_f32("scan", inner)];
-        if !self.decode {
+        if !self.past {
             self.recurrent_state(layout, state, 1);
         }
         let gated = self.token("norm(gate)", inner);

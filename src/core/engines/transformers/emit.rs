@@ -19,6 +19,8 @@ pub(super) struct Emit {
     pub(super) half_to_float: bool,
     /// One query token per sequence.
     pub(super) decode: bool,
+    /// Caches hold the tokens before.
+    pub(super) past: bool,
     /// The term new blocks belong to.
     pub(super) term: TermId,
 }

@@ -3,10 +3,10 @@
 use super::class::Class;
 use super::device_map::Share;
 use super::layout::Layout;
-use crate::engines::{Detail, Inputs, ServeSettings};
+use crate::engines::{CacheImpl, Detail, Inputs, ServeSettings};
 use crate::memory::weights::{self, effective_quantization};
-use crate::memory::{Parallel, Term, WeightsSpec};
-use crate::model::{AttentionKind, DType, Model, Quantization, TensorClass};
+use crate::memory::{Parallel, Term, TermId, WeightsSpec};
+use crate::model::{AttentionKind, DType, Layer, Model, Quantization, TensorClass};
 use crate::units::{Bytes, Message, Problem};
 use std::borrow::Cow;
 
@@ -32,6 +32,8 @@ pub(super) struct Job<'a> {
     entry: bool,
     /// Final norm and vocabulary projection are on this device.
     head: bool,
+    /// Bytes per token of the assistant's cache.
+    assistant: u64,
     /// Bytes of the largest weight that is fetched from the host while its module runs.
     fetched: u64,
 }
@@ -46,15 +48,19 @@ impl<'a> Job<'a> {
             return Err(Problem::new("model", message));
         }
         let dtype = spec.dtype;
-        if !matches!(serve.kv_cache_dtype.as_str(), "auto") && serve.kv_cache_dtype != dtype.id() {
-            let accepted = format!("auto, {}", dtype.id());
-            let given = serve.kv_cache_dtype.as_str();
-            return Err(Problem::not_accepted("job.serve.kv_cache_dtype", given, accepted));
-        }
+        accept_cache(model, serve, dtype)?;
+        accept_assistant(inputs)?;
         let mut warnings = Vec::new();
         accept_rows(serve)?;
         if inputs.measured.kv_available_bytes.is_some() {
             warnings.push(Message::new("transformers.no_pool"));
+        }
+        if serve.cache == CacheImpl::Quantized {
+            warnings.push(Message::new("transformers.quantized"));
+        }
+        if serve.num_speculative_tokens > 0 {
+            let id = if inputs.draft.is_some() { "transformers.assisted" } else { "transformers.lookup" };
+            warnings.push(Message::new(id).with("candidates", serve.num_speculative_tokens));
         }
         if serve.do_sample {
             warnings.push(Message::new("transformers.drawn"));
@@ -112,6 +118,10 @@ impl<'a> Job<'a> {
             scan: scan(model),
             entry: share.embedding,
             head: share.head,
+            assistant: inputs
+                .draft
+                .filter(|_| share.embedding && serve.num_speculative_tokens > 0)
+                .map_or(0, |draft| cache_per_token(draft, serve, dtype)),
             fetched: share.fetched,
             rows: serve.num_beams.unwrap_or(1).max(serve.num_return_sequences.unwrap_or(1)),
         })
@@ -132,6 +142,7 @@ impl<'a> Job<'a> {
         let mut layout = Layout::new(model, self.class, self.serve, self.element);
         layout.dequantised = self.dequantised;
         layout.rounding = self.rounding;
+        layout.assistant = self.assistant;
         (layout.entry, layout.head, layout.fetched) = (self.entry, self.head, self.fetched);
         layout
     }
@@ -166,6 +177,73 @@ impl<'a> Job<'a> {
         };
         weights(model, spec, parallel, layout, inputs.measured.weights_bytes)
     }
+}
+
+/// The cache class and the type of its elements.
+fn accept_cache(model: &Model, serve: &ServeSettings, dtype: DType) -> Result<(), Problem> {
+    let given = serve.kv_cache_dtype.as_str();
+    if serve.cache == CacheImpl::Quantized {
+        let full =
+            |l: &Layer| matches!(l.attention.kind, AttentionKind::Full { .. } | AttentionKind::Mla { .. });
+        if !model.layers.iter().all(full) {
+            let message = Message::new("transformers.quantized_layers");
+            return Err(Problem::new(
+                "job.serve.cache",
+                message.with("model_type", model.model_type.as_str()),
+            ));
+        }
+        return match given {
+            "auto" | "int4" | "int2" => Ok(()),
+            _ => Err(Problem::not_accepted("job.serve.kv_cache_dtype", given, "auto, int4, int2".to_owned())),
+        };
+    }
+    if given == "auto" || given == dtype.id() {
+        return Ok(());
+    }
+    Err(Problem::not_accepted("job.serve.kv_cache_dtype", given, format!("auto, {}", dtype.id())))
+}
+
+/// Speculation as `generate` accepts it: one sequence, no beams, a cache that can be cut back.
+fn accept_assistant(inputs: &Inputs<'_>) -> Result<(), Problem> {
+    let serve = inputs.serve;
+    if serve.num_speculative_tokens == 0 {
+        return Ok(());
+    }
+    let rows = serve.num_beams.unwrap_or(1).max(serve.num_return_sequences.unwrap_or(1));
+    if serve.sequences.saturating_mul(rows) > 1 {
+        return Err(Problem::not_accepted(
+            "job.serve.sequences",
+            serve.sequences.saturating_mul(rows),
+            "1".to_owned(),
+        ));
+    }
+    let recurrent = |l: &Layer| matches!(l.attention.kind, AttentionKind::Recurrent(_));
+    let cut = matches!(serve.cache, CacheImpl::Dynamic | CacheImpl::Sliding | CacheImpl::Offloaded);
+    if !cut || inputs.model.layers.iter().any(recurrent) {
+        return Err(Problem::new(
+            "job.serve.num_speculative_tokens",
+            Message::new("transformers.not_cropped"),
+        ));
+    }
+    Ok(())
+}
+
+/// Bytes that one token adds to a model's cache.
+fn cache_per_token(model: &Model, serve: &ServeSettings, dtype: DType) -> u64 {
+    let layout = Layout::new(model, Class::of(model), serve, dtype.bytes());
+    let widths = layout.kept.iter().flatten().map(|s| s.key.saturating_add(s.value));
+    widths.fold(0, u64::saturating_add).saturating_mul(dtype.bytes())
+}
+
+/// The assistant's weights, in the dtype of the model.
+pub(super) fn assistant(inputs: &Inputs<'_>, share: &Share) -> Result<Option<Term>, Problem> {
+    let speculates = inputs.serve.num_speculative_tokens > 0 && share.embedding;
+    let Some(draft) = inputs.draft.filter(|_| speculates) else { return Ok(None) };
+    let spec = WeightsSpec { dtype: inputs.weights.dtype, ..WeightsSpec::default() };
+    let plain = Model { quantization: None, ..draft.clone() };
+    let layout = weights::Layout::Transformers;
+    let term = weights::weights_figures(&plain, &spec, Parallel::default(), layout, None)?;
+    Ok(Some(Term { id: TermId::DraftModel, ..term }))
 }
 
 /// Beams and answers as `generate` accepts them: more answers than beams only where tokens are drawn.

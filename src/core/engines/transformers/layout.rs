@@ -1,6 +1,7 @@
 //! What a job fixes before lengths are known: dtype, kernel, cache class, slots; and the lengths of each phase.
 
 use super::class::Class;
+use super::quantized;
 use super::steps::{Pass, longest};
 use super::tape::{Dim, Dims, Id, SLOTS};
 use crate::engines::{AttentionImpl, CacheImpl, LogitsKept, ServeSettings};
@@ -28,6 +29,10 @@ pub(in crate::engines) struct Lengths {
     pub(super) rows: u64,
     /// Beams of each prompt.
     pub(super) beams: u64,
+    /// Candidates that a pass verifies beside its token; 0 without speculation.
+    pub(super) verify: u64,
+    /// Bits of an element of a quantised cache.
+    pub(super) bits: u64,
     /// Tokens are drawn, not taken greedily.
     pub(super) draws: bool,
     /// `generate` runs the passes and chooses tokens between them; a plain forward does not.
@@ -57,6 +62,8 @@ pub(in crate::engines) struct Layout<'a> {
     pub(super) expanded_latent: bool,
     /// Bytes of a weight restored to the model's dtype while its layer runs; 0 where nothing is quantised.
     pub(super) dequantised: u64,
+    /// Bytes per token of the assistant's cache.
+    pub(super) assistant: u64,
     /// Bytes of a weight fetched from the host while its module runs.
     pub(super) fetched: u64,
     /// The embedding, and with it generation itself, is on this device.
@@ -134,6 +141,8 @@ impl<'a> Layout<'a> {
             always_masked: class.always_masked,
             rows: serve.num_beams.unwrap_or(1).max(serve.num_return_sequences.unwrap_or(1)).max(1),
             beams: serve.num_beams.unwrap_or(1).max(1),
+            verify: serve.num_speculative_tokens,
+            bits: if serve.kv_cache_dtype == "int2" { 2 } else { 4 },
             draws: serve.do_sample,
             generates: serve.logits == LogitsKept::Last || serve.num_beams.unwrap_or(1) > 1,
             windows,
@@ -149,6 +158,7 @@ impl<'a> Layout<'a> {
             full_width_qk_norm: matches!(model.model_type.as_str(), "olmo2" | "olmo3" | "minimax_m2"),
             expanded_latent: serve.engine_version.as_deref().is_some_and(|v| v.starts_with("4.")),
             dequantised: 0,
+            assistant: 0,
             fetched: 0,
             entry: true,
             head: true,
@@ -205,7 +215,7 @@ impl Lengths {
 
     /// The cache of this slot waits on the host while other layers run.
     pub(super) fn leaves(&self, slot: u8) -> bool {
-        self.offloads() && slot == 0
+        self.cache == CacheImpl::Offloaded || self.offloads() && slot == 0
     }
 
     /// How many tokens a layer of this slot holds after a pass.
@@ -220,7 +230,8 @@ impl Lengths {
             AttentionImpl::Eager => true,
             AttentionImpl::Sdpa => {
                 let static_decode = self.fixed() && step != Step::Prefill;
-                self.always_masked || self.padded || static_decode
+                let verifies = self.verify > 0 && step != Step::Prefill;
+                self.always_masked || self.padded || static_decode || verifies
             }
         };
         let mut masked = [all; SLOTS];
@@ -241,14 +252,21 @@ impl Lengths {
         let Asked { prompt, new, longest, .. } = asked;
         let sequences = asked.sequences.saturating_mul(self.rows);
         let (query, past) = match step {
-            Step::Prefill => (prompt, 0),
-            Step::Decode { past, .. } => (1, past),
+            Step::Prefill => (prompt.saturating_add(self.verify), 0),
+            Step::Decode { past, .. } => (1 + self.verify, past),
         };
-        let kept = if self.all_logits { query } else { 1 };
+        let kept = if self.all_logits { query } else { 1 + self.verify };
         let mut dims = Dims::new(sequences, query, kept, prompt);
         // A single decode step is taken as a plain call: nothing was chosen before it.
         let held = self.generates && asked.later && new > 1;
         dims.generation(asked.whole, new, held);
+        if self.cache == CacheImpl::Quantized {
+            let (packed, residual) = match step {
+                Step::Prefill => (prompt, 0),
+                Step::Decode { past, .. } => quantized::held(past, prompt),
+            };
+            dims.quantised(packed, residual, residual + 1 >= quantized::RESIDUAL);
+        }
         for (slot, window) in self.windows.iter().enumerate() {
             if slot > 0 && window.is_none() {
                 continue;
@@ -275,13 +293,13 @@ impl Lengths {
             };
         }
         match (step, window) {
-            (Step::Prefill, _) => (prompt, 0),
-            (Step::Decode { .. }, None) => (past.saturating_add(1), past),
+            (Step::Prefill, _) => (prompt.saturating_add(self.verify), 0),
+            (Step::Decode { .. }, None) => (past.saturating_add(1 + self.verify), past),
             // The layer keeps a view of the last window - 1 tokens: of the whole prompt right after prefill,
             // of what the last step saw from then on.
             (Step::Decode { first, .. }, Some(window)) => {
                 let kept = past.min(window.saturating_sub(1));
-                (kept.saturating_add(1), if first { past } else { past.min(window) })
+                (kept.saturating_add(1 + self.verify), if first { past } else { past.min(window) })
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use super::class::Class;
 use super::device_map::Share;
-use super::job::Job;
+use super::host::offloaded;
+use super::job::{Job, assistant};
 use super::layout::{Asked, Layout, Step};
 use super::program::forward;
+use super::quantized::group_bytes;
 use super::select::select;
 use super::steps::{Pass, longest, passes};
 use super::tape::{Block, Dims, Stage, Tape};
@@ -76,12 +78,15 @@ pub(super) fn ledger(inputs: &Inputs<'_>, share: &Share, detail: Detail) -> Resu
     let model = job.model(inputs.model);
     let weights = job.weights(inputs, detail)?;
     let outside = Outside::new(inputs);
+    let draft = assistant(inputs, share)?;
+    let drafted = draft.as_ref().map_or(0, |t| t.bytes);
+    let stored = total(&[weights.bytes, drafted])?;
     let mut layout = job.layout(&model);
     let lengths = layout.lengths;
     let mut phases = vec![Phase {
         id: PhaseId::Load,
-        allocated_bytes: weights.bytes,
-        peak_bytes: total(&[weights.bytes, outside.context.bytes, outside.others])?,
+        allocated_bytes: stored,
+        peak_bytes: total(&[stored, outside.context.bytes, outside.others])?,
     }];
     let mut highest: Option<(Peak, PhaseId)> = None;
     for pass in passes(&lengths, job.serve.prompt_tokens, job.serve.new_tokens) {
@@ -89,7 +94,7 @@ pub(super) fn ledger(inputs: &Inputs<'_>, share: &Share, detail: Detail) -> Resu
             continue;
         }
         let (id, found) = (pass.phase, peak(&job, &mut layout, &pass)?);
-        let allocated = total(&[weights.bytes, found.bytes])?;
+        let allocated = total(&[stored, found.bytes])?;
         let whole = total(&[allocated, outside.context.bytes, outside.workspace.bytes, outside.others])?;
         match phases.iter_mut().find(|p| p.id == id) {
             Some(phase) => {
@@ -103,8 +108,9 @@ pub(super) fn ledger(inputs: &Inputs<'_>, share: &Share, detail: Detail) -> Resu
         }
     }
     let (found, phase) = highest.ok_or(Overflow)?;
-    let kv = summary(&job, &layout);
+    let (kv, host) = (summary(&job, &layout), offloaded(&job, &layout));
     let mut terms = vec![weights];
+    terms.extend(draft);
     let mut tensors = alive(&found, phase, inputs, &job, detail);
     if let Some(term) = tensors.iter_mut().find(|t| t.id == TermId::Activations) {
         term.high = term.high.saturating_add(job.scan(job.serve.sequences, job.serve.prompt_tokens));
@@ -158,7 +164,7 @@ pub(super) fn ledger(inputs: &Inputs<'_>, share: &Share, detail: Detail) -> Resu
         refusal: None,
         warnings,
         ranks: Vec::new(),
-        host: Vec::new(),
+        host,
     })
 }
 
@@ -285,6 +291,13 @@ fn summary(job: &Job<'_>, layout: &Layout<'_>) -> KvSummary {
     }
     let cached = job.serve.cache != CacheImpl::None;
     let per_token = per_token.saturating_mul(layout.lengths.rows);
+    let per_token = match job.serve.cache {
+        CacheImpl::Quantized => {
+            let group = group_bytes(layout.lengths.bits, layout.kv_element);
+            per_token / layout.kv_element / 64 * group
+        }
+        _ => per_token,
+    };
     KvSummary { bytes_per_token: if cached { per_token as f64 } else { 0.0 }, ..KvSummary::default() }
 }
 

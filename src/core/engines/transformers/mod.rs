@@ -9,10 +9,12 @@ pub(in crate::engines) mod class;
 mod device_map;
 mod emit;
 mod feed_forward;
+mod host;
 mod job;
 pub(in crate::engines) mod layout;
 mod ledger;
 mod program;
+mod quantized;
 mod scores;
 mod select;
 mod spread;
@@ -34,10 +36,12 @@ pub(super) struct Transformers;
 const OPTIONS: &[EngineOption] = &[
     EngineOption { field: "attention", flag: "attn_implementation", default: "sdpa" },
     EngineOption { field: "cache", flag: "cache_implementation", default: "dynamic" },
+    EngineOption { field: "kv_cache_dtype", flag: "cache_config.nbits", default: "auto" },
     EngineOption { field: "logits", flag: "logits_to_keep", default: "last" },
     EngineOption { field: "num_beams", flag: "num_beams", default: "1" },
     EngineOption { field: "num_return_sequences", flag: "num_return_sequences", default: "1" },
     EngineOption { field: "do_sample", flag: "do_sample", default: "false" },
+    EngineOption { field: "num_speculative_tokens", flag: "num_assistant_tokens", default: "0" },
     EngineOption { field: "device_map", flag: "device_map", default: "evenly in order" },
     EngineOption { field: "padding_mask", flag: "attention_mask", default: "false" },
     EngineOption { field: "max_model_len", flag: "max_cache_len", default: "prompt + new tokens" },

@@ -32,7 +32,8 @@ pub(super) fn start(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape) -
         class: layout.class,
         e: dtype.bytes(),
         half_to_float: dtype == DType::Fp16,
-        decode: step != Step::Prefill,
+        decode: step != Step::Prefill && layout.lengths.verify == 0,
+        past: step != Step::Prefill,
         term: TermId::Activations,
     }
 }
@@ -88,9 +89,13 @@ impl Emit {
                 self.alloc("input_ids", prompt);
             }
         }
-        if self.decode && layout.entry {
+        if self.past && layout.entry {
             let size = self.per_token(I64);
             self.alloc("input_ids", size);
+        }
+        if layout.assistant > 0 {
+            let size = Size { dims: [Dim::B, Dim::One, Dim::C(0)], coefficient: layout.assistant };
+            self.tape.alloc(Block { size, times: 1, term: TermId::KvCache, op: "assistant's cache" });
         }
         if layout.rounding > 0 {
             self.alloc("rounding of weights", Emit::fixed(layout.rounding));
@@ -163,7 +168,7 @@ impl Emit {
         let mut states: Vec<(RecurrentState, u64)> = Vec::new();
         for (i, layer) in layers.iter().enumerate() {
             if let AttentionKind::Recurrent(state) = layer.attention.kind
-                && (i < at || self.decode)
+                && (i < at || self.past)
             {
                 match states.iter_mut().find(|(s, _)| *s == state) {
                     Some((_, times)) => *times += 1,
@@ -199,16 +204,25 @@ impl Emit {
             let op = "sliding_window_tensor";
             self.tape.alloc(Block { size, times: windowed, term: TermId::KvCache, op });
         }
+        if layout.lengths.cache == CacheImpl::Quantized {
+            for (stored, before, after) in groups {
+                self.packed(layout, &stored, before + if self.past { after } else { 0 });
+            }
+            if let (Some(stored), true) = (own, self.past) {
+                self.packed(layout, &stored, 1);
+            }
+            return;
+        }
         for (stored, before, after) in groups {
             let done = layout.lengths.tokens(stored.slot);
             if before > 0 {
                 self.cache(layout, &stored, done, before);
             }
-            if after > 0 && self.decode {
+            if after > 0 && self.past {
                 self.cache(layout, &stored, Dim::Old(stored.slot), after);
             }
         }
-        if let (Some(stored), true) = (own, self.decode) {
+        if let (Some(stored), true) = (own, self.past) {
             let old = Dim::Old(stored.slot);
             let key = self.cached("cache.keys", stored.key * layout.kv_element, old, 1);
             let value = self.cached("cache.values", stored.value * layout.kv_element, old, 1);

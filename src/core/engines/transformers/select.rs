@@ -26,7 +26,9 @@ pub(super) fn select(layout: &Layout<'_>, step: Step, dtype: DType, tape: Tape) 
     let size = Size { dims: [Dim::B, kept, Dim::One], coefficient: vocabulary.saturating_mul(emit.e) };
     let logits = emit.alloc("lm_head", size);
     emit.term = TermId::Sampling;
-    if layout.lengths.beams > 1 {
+    if layout.lengths.verify > 0 {
+        emit.verify(layout, &held);
+    } else if layout.lengths.beams > 1 {
         emit.search(layout, &held, logits);
     } else if layout.lengths.draws {
         emit.draw(vocabulary, &held);
@@ -46,6 +48,17 @@ impl Emit {
             return Vec::new();
         }
         self.term = TermId::Sampling;
+        if lengths.verify > 0 {
+            let e = self.e;
+            let held =
+                [("outputs of the step before", e), ("logits of the step before", F32), ("clone", F32)]
+                    .map(|(op, bytes)| self.positions(layout, op, Dim::Held, bytes, lengths.verify + 1));
+            if layout.assistant > 0 {
+                self.positions(layout, "candidate_logits", Dim::B, F32, lengths.verify);
+            }
+            self.term = TermId::Activations;
+            return held.into();
+        }
         let names: &[&'static str] = match (lengths.beams > 1, lengths.draws) {
             (true, _) => &["logits of the step before", "log_probs of the step before"],
             (false, true) => {
@@ -69,6 +82,35 @@ impl Emit {
         }
         self.term = TermId::Activations;
         held
+    }
+
+    /// The candidates' logits in fp32, once to work on and once to keep; then the assistant drafts anew, its
+    /// scores one by one and stacked, beside all of that.
+    fn verify(&mut self, layout: &Layout<'_>, held: &[Id]) {
+        let candidates = layout.lengths.verify;
+        self.free_all(held.get(..1).unwrap_or_default());
+        self.positions(layout, "float(logits)", Dim::B, F32, candidates + 1);
+        self.free_all(held.get(1..2).unwrap_or_default());
+        self.positions(layout, "clone", Dim::B, F32, candidates + 1);
+        self.free_all(held.get(2..).unwrap_or_default());
+        if layout.assistant > 0 {
+            self.positions(layout, "scores of the assistant", Dim::B, F32, candidates);
+            self.positions(layout, "candidate_logits", Dim::B, F32, candidates);
+        }
+    }
+
+    /// One element of `bytes` for every word of `positions` positions.
+    fn positions(
+        &mut self,
+        layout: &Layout<'_>,
+        op: &'static str,
+        rows: Dim,
+        bytes: u64,
+        positions: u64,
+    ) -> Id {
+        let words = layout.model.vocab_size.saturating_mul(positions);
+        let dims = [rows, Dim::One, Dim::One];
+        self.alloc(op, Size { dims, coefficient: words.saturating_mul(bytes) })
     }
 
     fn books(&mut self, op: &'static str, size: Size, times: u64) {
@@ -125,8 +167,8 @@ impl Emit {
             let of_slot = layout.kept.iter().flatten().filter(|s| usize::from(s.slot) == slot);
             let Some(width) = of_slot.map(|s| s.key.max(s.value)).max() else { continue };
             let slot = slot as u8;
-            // Offloaded layers are put in order on the host.
-            if layout.lengths.leaves(slot) {
+            // Offloaded layers are put in order on the host, quantised ones when they are restored.
+            if layout.lengths.leaves(slot) || layout.lengths.cache == CacheImpl::Quantized {
                 continue;
             }
             let tokens = layout.lengths.tokens(slot);

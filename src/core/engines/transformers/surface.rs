@@ -1,7 +1,7 @@
 //! The surface: the few sums that can be the peak, ready for many points.
 
 use super::device_map::Share;
-use super::job::Job;
+use super::job::{Job, assistant};
 use super::layout::{Asked, Lengths, Step};
 use super::program::forward;
 use super::select::select;
@@ -49,8 +49,9 @@ pub(super) fn surface(inputs: &Inputs<'_>, share: &Share) -> Result<Load, Proble
     let (context, workspace) = (context_overhead(arch), library_workspace(arch));
     let measured = inputs.measured.non_torch_bytes;
     let others = inputs.device.other_processes_bytes;
+    let drafted = assistant(inputs, share)?.map_or(0, |t| t.bytes);
     let add = |weights, context, workspace| {
-        Bytes::sum([weights, context, workspace, others].map(Bytes)).map(|b| b.0)
+        Bytes::sum([weights, drafted, context, workspace, others].map(Bytes)).map(|b| b.0)
     };
     let lengths = job.layout(&model).lengths;
     let tables = |step| std::array::from_fn(|bits| pass(&job, &model, &lengths, bits, step));
@@ -137,7 +138,10 @@ impl Surface for Load {
         let peak_bytes = self.fixed.saturating_add(transient);
         let scan = self.scan.saturating_mul(sequences).saturating_mul(prompt);
         let high_bytes = self.fixed_high.saturating_add(transient).saturating_add(band).saturating_add(scan);
-        let fits = peak_bytes <= self.total;
-        Point { peak_bytes, high_bytes, kv_bytes, fits, stop: (!fits).then_some(Stop::Device) }
+        // Candidates are verified for one sequence at a time.
+        let alone = self.lengths.verify == 0 || sequences.saturating_mul(self.lengths.rows) <= 1;
+        let fits = alone && peak_bytes <= self.total;
+        let stop = if alone { Stop::Device } else { Stop::Option };
+        Point { peak_bytes, high_bytes, kv_bytes, fits, stop: (!fits).then_some(stop) }
     }
 }

@@ -25,6 +25,12 @@ pub(super) enum Dim {
     Whole,
     /// New tokens of each sequence.
     New,
+    /// Tokens that a quantised cache holds packed.
+    Packed,
+    /// Tokens that a quantised cache holds as they are.
+    Residual,
+    /// Tokens packed anew during decode; 0 before that happens.
+    Flush,
     /// Tokens that attention of this slot sees.
     C(u8),
     /// Tokens stored by the cache layers of this slot before the pass.
@@ -37,7 +43,7 @@ pub(super) enum Dim {
 
 /// Attention slots: 0 keeps every token, 1 and 2 are the model's windows.
 pub(super) const SLOTS: usize = 3;
-const FIXED: usize = 9;
+const FIXED: usize = 12;
 const DIMS: usize = FIXED + 4 * SLOTS;
 
 impl Dim {
@@ -52,6 +58,9 @@ impl Dim {
             Dim::Held => 6,
             Dim::Whole => 7,
             Dim::New => 8,
+            Dim::Packed => 9,
+            Dim::Residual => 10,
+            Dim::Flush => 11,
             Dim::C(s) => FIXED + s as usize,
             Dim::Old(s) => FIXED + SLOTS + s as usize,
             Dim::Pad(s) => FIXED + 2 * SLOTS + s as usize,
@@ -81,6 +90,13 @@ impl Dims {
         self.0[Dim::Whole.index()] = whole;
         self.0[Dim::New.index()] = new;
         self.0[Dim::Held.index()] = if held { self.0[Dim::B.index()] } else { 0 };
+    }
+
+    /// What a quantised cache holds, and whether a pass packs it anew.
+    pub(super) fn quantised(&mut self, packed: u64, residual: u64, flushed: bool) {
+        self.0[Dim::Packed.index()] = packed;
+        self.0[Dim::Residual.index()] = residual;
+        self.0[Dim::Flush.index()] = if flushed { packed + residual } else { 0 };
     }
 
     /// What slot `s` sees and what its cache layers stored before.
