@@ -33,6 +33,7 @@ mod tensorrt_llm;
 mod text;
 mod tgi;
 mod training;
+mod training_claims;
 mod transformers;
 mod vllm;
 mod vllm_options;
