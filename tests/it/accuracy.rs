@@ -119,3 +119,14 @@ fn cases_are_not_lost_and_errors_are_counted() {
     assert!(summaries.iter().all(|s| s.mean().is_none() && s.median().is_none()));
     assert!(evaluate("{", None).is_err());
 }
+
+/// The other engines and training, as `make accuracy` counts them: every figure within its tolerance.
+#[test]
+fn figures_of_other_engines_and_of_training() {
+    for (file, least) in [("engines.jsonl", 250), ("training.jsonl", 700)] {
+        let rows = shipped(file);
+        assert!(rows.len() >= least, "{file}: {}", rows.len());
+        let missed: Vec<_> = rows.iter().filter(|row| !row.within()).collect();
+        assert!(missed.is_empty(), "{}", listing(&missed));
+    }
+}
