@@ -126,10 +126,31 @@ fn sleep_pictures_and_prompt_logprobs_are_told() {
     assert!(says(&one, "vllm.asleep_1") && one.host.iter().any(|t| t.bytes == bytes(&one, "weights")));
     let two = plain("llama-3.1-8b", json!({"sleep_level": 2}));
     assert!(says(&two, "vllm.asleep_2") && two.host.is_empty());
-    assert!(says(&plain("llama-3.1-8b", json!({"prompt_logprobs": true})), "vllm.prompt_logprobs"));
+    let prompt = plain("llama-3.1-8b", json!({"prompt_logprobs": true}));
+    assert!(says(&prompt, "vllm.prompt_logprobs"));
+    // 8192 tokens, 128,256 entries in 16 and 32 bits; no profile run made room for them.
+    let logits = prompt.terms.iter().find(|t| t.id.id() == "logits").unwrap();
+    assert_eq!(logits.high, 8192 * 128_256 * 6);
+    assert!(prompt.peak_high > plain("llama-3.1-8b", json!({})).peak_high);
+    let new = plain("llama-3.1-8b", json!({"max_logprobs": 20, "max_num_seqs": 32}));
+    assert_eq!(bytes(&new, "logits"), 32 * 128_256 * 4);
     let text_only = plain("gemma-3-12b", json!({"images_per_prompt": 0}));
     assert_eq!(bytes(&text_only, "encoder"), 0);
     assert!(bytes(&plain("gemma-3-12b", json!({})), "encoder") > 0);
+}
+
+/// The model's own maximum is a limit, unless the config stretches it or a log proves that it was lifted.
+#[test]
+fn lengths_beyond_the_model_are_refused() {
+    let long = json!({"max_model_len": 65_536});
+    let refused = plain("qwen2.5-7b", long.clone());
+    assert_eq!(refused.refusal.as_ref().unwrap().id, "vllm.refusal.longer_than_model");
+    assert_eq!(refused.verdict.id(), "does_not_fit");
+    let yarn = json!({"model": {"preset": "qwen2.5-7b", "overrides": {"rope_scaling":
+        {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768}}}});
+    assert!(asked("qwen2.5-7b", long.clone(), yarn).unwrap().refusal.is_none());
+    let ran = json!({"measured": {"kv_available_bytes": 40 * GIB}});
+    assert!(asked("qwen2.5-7b", long, ran).unwrap().refusal.is_none());
 }
 
 /// 27 layers over two stages: 13 on the last, which also holds the head.

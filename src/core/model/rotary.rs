@@ -32,6 +32,22 @@ pub(super) fn table_elements(
     stretched.saturating_mul(full.saturating_add(sliding))
 }
 
+/// The longest length that the config allows: linear and dynamic scaling multiply the positions by the factor, yarn
+/// the original ones; the other kinds state the length reached (`_get_and_verify_max_len` of vLLM).
+pub(super) fn longest(model: &Model, map: &Map<String, Value>, inner: Option<&Map<String, Value>>) -> u64 {
+    let value = |key: &str| value(map, inner, key);
+    let positions = model.max_position_embeddings;
+    let scaling = value("rope_scaling").or_else(|| value("rope_parameters"));
+    let kind = scaling.and_then(|s| s.get("rope_type").or_else(|| s.get("type"))).and_then(Value::as_str);
+    match kind {
+        Some("linear" | "dynamic" | "yarn" | "deepseek_yarn") => {
+            let original = value("original_max_position_embeddings").and_then(Value::as_u64);
+            stretched(positions, scaling, original).max(positions)
+        }
+        _ => positions,
+    }
+}
+
 /// Elements of a head that rotary embedding turns: the widest of the model's layers.
 pub(super) fn rotated(model: &Model, map: &Map<String, Value>, inner: Option<&Map<String, Value>>) -> u64 {
     widest(model, map, inner, |_| true)

@@ -46,6 +46,9 @@ pub struct Model {
     pub mtp_layers: u64,
     /// Elements of the cos/sin tables that serving engines keep for every position of the model.
     pub rotary_table_elements: u64,
+    /// The longest length that the config allows: its positions, stretched as its `rope_scaling` says (0 where it
+    /// states none).
+    pub longest_positions: u64,
     /// transformers repeats K and V to all query heads before caching them (Falcon's new decoder).
     pub hf_caches_all_heads: bool,
     /// Elements of a head of q and k that rotary embedding turns; 0 without one.

@@ -65,9 +65,9 @@ pub(super) const ROWS: &[Row] = &[
         "未设置 max_model_len：vLLM 采用模型自身的上限 {max_model_len} 个 token",
     ),
     (
-        "vllm.longer_than_model",
-        "max_model_len {max_model_len} exceeds what the config states ({of_model}): vLLM accepts it only with VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 or a rope_scaling that extends the range",
-        "max_model_len {max_model_len} 超过配置中的 {of_model}：只有设置 VLLM_ALLOW_LONG_MAX_MODEL_LEN=1，或配置了扩展范围的 rope_scaling 时，vLLM 才接受",
+        "vllm.refusal.longer_than_model",
+        "vLLM refuses to start: max_model_len {max_model_len} is greater than what the model's config allows ({of_model}). Lower it, add a rope_scaling to the config that extends the range, or, at the risk of wrong answers, set VLLM_ALLOW_LONG_MAX_MODEL_LEN=1.",
+        "vLLM 拒绝启动：max_model_len {max_model_len} 超过模型配置允许的 {of_model}。请降低它，在配置中加入扩展范围的 rope_scaling，或在接受答案可能出错的前提下设置 VLLM_ALLOW_LONG_MAX_MODEL_LEN=1。",
     ),
     (
         "vllm.padding_layers",

@@ -50,6 +50,9 @@ pub(in crate::engines) fn phase(id: PhaseId, terms: &[Term]) -> Phase {
                 | TermId::Activations
                 | TermId::Sampling
                 | TermId::Encoder
+                | TermId::Logits
+                | TermId::Adapter
+                | TermId::DraftModel
         )
     };
     Phase {

@@ -31,6 +31,7 @@ pub(super) fn answer(
     terms.extend(costs.beside.iter().cloned());
     terms.extend(rows::pool(inputs, costs, available));
     terms.extend(rows::profile(inputs, costs, close.cap));
+    terms.extend(rows::logprobs(inputs, costs));
     terms.extend(rows::cuda_graphs(inputs, costs));
     terms.extend(rows::around(inputs, costs));
     if close.spare > 0 {
@@ -96,6 +97,9 @@ pub(super) fn margin(inputs: &Inputs<'_>) -> Result<i128, Problem> {
     let pool = costs.available(len) - i128::from(needed) * block;
     let ledger = answer(inputs, &costs, weights, Detail::Figures)?;
     let mut margin = pool.min(ledger.headroom());
+    if super::refusal::too_long_for_model(&costs, len).is_some() {
+        margin = margin.min(-1);
+    }
     if costs.settings.version.checks_free_memory() && costs.pool.is_none() {
         let taken = i128::from(costs.context.point) + i128::from(costs.others);
         margin = margin.min(i128::from(costs.total) - taken - i128::from(costs.requested));
@@ -150,7 +154,7 @@ fn peak_range(costs: &Costs, peak: u64, terms: &[Term], has_pool: bool) -> Range
     let moves = |t: &&Term| match t.id {
         TermId::ContextOverhead => !has_pool || !version.context_in_budget(),
         TermId::CudaGraphs => has_pool && !version.graphs_in_budget(),
-        TermId::Unexplained => true,
+        TermId::Unexplained | TermId::Logits => true,
         TermId::KvCache | TermId::RecurrentState => false,
         TermId::Sampling | TermId::Activations | TermId::Encoder => {
             !has_pool && t.phases.contains(&PhaseId::Warmup)

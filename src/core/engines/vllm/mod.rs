@@ -47,6 +47,7 @@ const OPTIONS: &[EngineOption] = &[
     option("swap_space_bytes", "--swap-space", "4 GiB (V0 only)"),
     option("sleep_level", "--enable-sleep-mode", "off"),
     option("images_per_prompt", "--limit-mm-per-prompt", "the model's own"),
+    option("max_logprobs", "logprobs", "off"),
     option("prompt_logprobs", "prompt_logprobs", "off"),
     option("engine_version", "vllm --version", "0.29"),
 ];

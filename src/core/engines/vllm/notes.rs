@@ -27,9 +27,6 @@ pub(super) fn warnings(inputs: &Inputs<'_>, costs: &Costs, close: &Closing, term
     }
     if !s.explicit_len {
         out.push(Message::new("vllm.length_of_model").with("max_model_len", s.max_len));
-    } else if model.max_position_embeddings > 0 && s.max_len > model.max_position_embeddings {
-        let message = Message::new("vllm.longer_than_model").with("max_model_len", s.max_len);
-        out.push(message.with("of_model", model.max_position_embeddings));
     }
     if layout.padding_layers > 0 {
         out.push(Message::new("vllm.padding_layers").with("layers", layout.padding_layers));

@@ -6,7 +6,10 @@ use crate::units::{Bytes, Message};
 
 /// The refusal that an engine started for requests of `len` tokens answers with, if any.
 pub(super) fn refusal(costs: &Costs, len: u64) -> Option<Message> {
-    free_memory(costs).or_else(|| load(costs)).or_else(|| pool(costs, len, costs.checked(len, |s| s.point)))
+    too_long_for_model(costs, len)
+        .or_else(|| free_memory(costs))
+        .or_else(|| load(costs))
+        .or_else(|| pool(costs, len, costs.checked(len, |s| s.point)))
 }
 
 /// Whether it would refuse with every cost at the high end of its range.
@@ -16,7 +19,8 @@ pub(super) fn refuses_at_worst(costs: &Costs, len: u64) -> bool {
 
 /// Whether the engine starts: as [`refusal`], without building the message.
 pub(super) fn starts(costs: &Costs, len: u64) -> bool {
-    free_memory(costs).is_none()
+    too_long_for_model(costs, len).is_none()
+        && free_memory(costs).is_none()
         && load(costs).is_none()
         && verdict(costs, len, costs.checked(len, |s| s.point)) == Start::Yes
 }
@@ -48,6 +52,14 @@ pub(super) fn state_blocks(costs: &Costs) -> u64 {
     let s = &costs.settings;
     let states = costs.layout.groups.iter().any(|g| matches!(g.need, Need::States(_)));
     if states && s.version.checks_state_blocks() && !s.eager { s.max_seqs } else { 0 }
+}
+
+/// A length beyond the model's own. A printed pool proves that it was allowed.
+pub(super) fn too_long_for_model(costs: &Costs, len: u64) -> Option<Message> {
+    let of_model = costs.settings.of_model;
+    (of_model > 0 && len > of_model && costs.pool.is_none()).then(|| {
+        Message::new("vllm.refusal.longer_than_model").with("max_model_len", len).with("of_model", of_model)
+    })
 }
 
 /// Less free memory than the utilisation asks for.

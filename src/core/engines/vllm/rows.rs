@@ -4,7 +4,7 @@ use super::costs::{Costs, communication_of, world};
 use super::graphs;
 use super::profile::Span;
 use crate::engines::Inputs;
-use crate::engines::pooled::{RUNNING, SERVING, STARTED, measured, row};
+use crate::engines::pooled::{RUNNING, SERVING, STARTED, measured, product, row};
 use crate::memory::context::{Observed, context_overhead, non_torch_growth};
 use crate::memory::{PhaseId, Provenance, Residency, Term, TermId, Working};
 
@@ -116,6 +116,50 @@ pub(super) fn profile(inputs: &Inputs<'_>, costs: &Costs, cap: Option<u64>) -> V
             ..t
         })
         .collect()
+}
+
+/// Logits of every prompt token of a step and their logarithms in fp32, where they are asked for: beyond what the
+/// forward pass of that step held before, since no profile run has them.
+pub(super) fn logprobs(inputs: &Inputs<'_>, costs: &Costs) -> Option<Term> {
+    if !inputs.serve.prompt_logprobs {
+        return token_logprobs(inputs, costs);
+    }
+    let len = costs.settings.max_len;
+    let tokens = costs.settings.batched(len).min(len);
+    let (vocabulary, element) = (costs.profile.vocabulary, inputs.weights.dtype.bytes());
+    let logits = product(&[tokens, vocabulary, element.saturating_add(4)]);
+    let before = match inputs.measured.activation_peak_bytes {
+        Some(bytes) => bytes,
+        None => costs.profile.activations(costs.settings.batched(len)).point,
+    };
+    let span = Span { point: logits.saturating_sub(before), low: 0, high: logits };
+    let working = Working::new("T · V · (e + 4) - activations of the step", 0)
+        .with("T", tokens, "tokens")
+        .with("V", vocabulary, "entries")
+        .with("e", element, "B/element")
+        .with("activations of the step", before, "B");
+    let term = row(TermId::Logits, span, Residency::Transient, &[PhaseId::Prefill], working);
+    let source = "_get_prompt_logprobs_dict in vllm/v1/worker/gpu_model_runner.py";
+    Some(Term { provenance: Provenance::Bounded, source, ..term })
+}
+
+/// Logarithms in fp32 of the logits of as many sequences as one step may hold, kept beside them where log probabilities of new tokens are
+/// asked for; the profile run asks for none.
+fn token_logprobs(inputs: &Inputs<'_>, costs: &Costs) -> Option<Term> {
+    if inputs.serve.max_logprobs.unwrap_or(0) == 0 || !costs.settings.version.v1 {
+        return None;
+    }
+    let rows = costs.settings.max_seqs;
+    let bytes = product(&[rows, costs.profile.vocabulary, 4]);
+    let working = Working::new("B · V · 4", 0).with("B", rows, "sequences").with(
+        "V",
+        costs.profile.vocabulary,
+        "entries",
+    );
+    let span = Span { point: bytes, low: 0, high: bytes };
+    let term = row(TermId::Logits, span, Residency::Transient, &[PhaseId::Sampling], working);
+    let source = "Sampler.forward in vllm/v1/sample/sampler.py (raw_logprobs)";
+    Some(Term { provenance: Provenance::Bounded, source, ..term })
 }
 
 /// CUDA graphs, unless there are none.

@@ -34,6 +34,8 @@ pub(super) struct Settings {
     pub(super) block: u64,
     /// Longest request.
     pub(super) max_len: u64,
+    /// Longest that the model's config allows; 0 where it states none.
+    pub(super) of_model: u64,
     /// The person set it.
     pub(super) explicit_len: bool,
     /// Sequences of one step.
@@ -94,6 +96,7 @@ impl Settings {
             utilization,
             block: block(inputs, version)?,
             max_len,
+            of_model: inputs.model.longest_positions,
             explicit_len: serve.max_model_len.is_some(),
             max_seqs: serve.max_num_seqs.unwrap_or(default_seqs),
             batched: serve.max_num_batched_tokens,
