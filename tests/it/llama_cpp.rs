@@ -7,6 +7,7 @@ use oom_ledger_core::share::Resolved;
 use serde_json::{Value, json};
 
 const ORACLE: &str = include_str!("../fixtures/llama_cpp/oracle.json");
+const LOGS: &str = include_str!("../fixtures/llama_cpp/logs.json");
 
 fn resolved(scenario: &Value) -> Resolved {
     scenario_of(&scenario.to_string()).resolve().unwrap_or_else(|p| panic!("{p:?} in {scenario}"))
@@ -22,13 +23,15 @@ fn bytes(ledger: &Ledger, id: TermId) -> u64 {
 }
 
 /// The engine's own allocator, run without memory on the shapes of a file, says what it would take on a CUDA
-/// device and on the host. All of it is reproduced to the byte; weights differ by the table of rotary factors that
-/// converters add to Llama 3 (256 B).
+/// device and on the host. Caches are reproduced to the byte, compute buffers of nine jobs in ten too and the rest within
+/// 0.01 % (padding of copied matrices); weights to two parts in a million:
+/// tables of rotary factors and biases of routers are in the file, but no parameters of the model.
 #[test]
 fn buffers_of_its_own_allocator() {
     let fixture: Value = serde_json::from_str(ORACLE).unwrap();
     let rows = fixture["rows"].as_array().unwrap();
-    assert!(rows.len() >= 40, "{}", rows.len());
+    assert!(rows.len() >= 240, "{}", rows.len());
+    let mut exact = 0;
     for row in rows {
         let scenario = json!({
             "model": {"preset": row["model"]},
@@ -42,7 +45,9 @@ fn buffers_of_its_own_allocator() {
         let device = |key: &str, at: usize| row[key][at].as_u64().unwrap();
         let top = found.ranks.iter().position(|r| r.fullest).unwrap_or(0);
         let host = row["compute"].as_array().unwrap().len() - 1;
-        assert_eq!(bytes(&found, TermId::Activations), device("compute", top), "{name}: compute");
+        let (compute, want) = (bytes(&found, TermId::Activations), device("compute", top));
+        assert!(compute.abs_diff(want) <= want / 10_000, "{name}: compute {compute}, not {want}");
+        exact += usize::from(compute == want);
         let on_host = |id| found.host.iter().find(|t| t.id == id).map_or(0, |t| t.bytes);
         assert_eq!(on_host(TermId::Activations), device("compute", host), "{name}: compute of the host");
         let caches = bytes(&found, TermId::KvCache) + bytes(&found, TermId::RecurrentState);
@@ -53,16 +58,61 @@ fn buffers_of_its_own_allocator() {
             "{name}: cache of the host"
         );
         let (weights, want) = (bytes(&found, TermId::Weights), device("weights", top));
-        assert!(weights.abs_diff(want) <= 1024, "{name}: weights {weights}, not {want}");
+        assert!(weights.abs_diff(want) <= 1024 + want / 500_000, "{name}: weights {weights}, not {want}");
         let (weights, want) = (on_host(TermId::Weights), device("weights", host));
-        assert!(weights.abs_diff(want) <= 1024, "{name}: weights of the host {weights}, not {want}");
+        assert!(
+            weights.abs_diff(want) <= 1024 + want / 500_000,
+            "{name}: weights of the host {weights}, not {want}"
+        );
         for rank in &found.ranks {
             let at = rank.first as usize;
             assert_eq!(rank.kv_bytes, device("kv", at), "{name}: cache of device {at}");
             let want = device("weights", at);
-            assert!(rank.weights_bytes.abs_diff(want) <= 1024, "{name}: weights of device {at}");
+            assert!(
+                rank.weights_bytes.abs_diff(want) <= 1024 + want / 500_000,
+                "{name}: weights of device {at}"
+            );
         }
     }
+    assert!(exact * 10 >= rows.len() * 9, "only {exact} of {} to the byte", rows.len());
+}
+
+/// What servers on CUDA and SYCL devices printed, to the last digit printed.
+#[test]
+fn buffers_that_logs_print() {
+    let fixture: Value = serde_json::from_str(LOGS).unwrap();
+    let mut figures = 0;
+    for row in fixture["rows"].as_array().unwrap() {
+        let scenario = json!({
+            "model": {"preset": row["model"]},
+            "device": {"total_bytes": 1_u64 << 40, "count": row["devices"].as_u64().unwrap_or(1)},
+            "weights": {"quantization": row["quantization"]},
+            "job": {"serve": row["serve"]},
+        });
+        let resolved = resolved(&scenario);
+        let found = ledger(&resolved);
+        let mut printed = |figure: &str, want: &Value, bytes: u64| {
+            let Some(want) = want.as_f64() else { return };
+            figures += 1;
+            let mib = bytes as f64 / 1_048_576.0;
+            assert!((mib - want).abs() <= 0.0101, "{} {figure}: {mib:.3}, printed {want}", row["source"]);
+        };
+        let on_host = |id| found.host.iter().find(|t| t.id == id).map_or(0, |t| t.bytes);
+        printed("weights", &row["weights"][0], bytes(&found, TermId::Weights));
+        printed("compute", &row["compute"][0], bytes(&found, TermId::Activations));
+        printed("weights of the host", &row["host_weights"], on_host(TermId::Weights));
+        printed("cache of the host", &row["host_kv"], on_host(TermId::KvCache));
+        printed("compute of the host", &row["host_compute"], on_host(TermId::Activations));
+        match found.ranks.as_slice() {
+            [] => printed("cache", &row["kv"][0], bytes(&found, TermId::KvCache)),
+            ranks => {
+                for (at, rank) in ranks.iter().enumerate() {
+                    printed("cache", &row["kv"][at], rank.kv_bytes);
+                }
+            }
+        }
+    }
+    assert!(figures >= 30, "{figures}");
 }
 
 /// A ledger adds up, stays in its ranges, and its surface says the same at every point.

@@ -67,6 +67,7 @@ fn build(name: &str, map: &Map<String, Value>) -> Result<Model, Problem> {
     let part = TEXT_CONFIGS.iter().find_map(|key| map.get(*key)?.as_object());
     model.rotary_table_elements = super::rotary::table_elements(&model, map, part);
     model.longest_positions = super::rotary::longest(&model, map, part);
+    model.rotary_factor_tables = super::rotary::factor_tables(map, part);
     model.rotary_dim = super::rotary::rotated(&model, map, part);
     model.activation = super::activation::activation(&model.model_type, map, part);
     model.dropout = super::dropout::dropout(&model.model_type, map, part);

@@ -53,6 +53,17 @@ pub(super) fn rotated(model: &Model, map: &Map<String, Value>, inner: Option<&Ma
     widest(model, map, inner, |_| true)
 }
 
+/// Tables of factors by which frequencies are scaled one by one.
+pub(super) fn factor_tables(map: &Map<String, Value>, inner: Option<&Map<String, Value>>) -> u64 {
+    let scaling = value(map, inner, "rope_scaling").or_else(|| value(map, inner, "rope_parameters"));
+    let kind = scaling.and_then(|s| s.get("rope_type").or_else(|| s.get("type"))).and_then(Value::as_str);
+    match kind {
+        Some("llama3") => 1,
+        Some("longrope" | "su") => 2,
+        _ => 0,
+    }
+}
+
 /// A field of the language part, or of the whole.
 fn value<'m>(
     map: &'m Map<String, Value>,

@@ -49,6 +49,9 @@ pub struct Model {
     /// The longest length that the config allows: its positions, stretched as its `rope_scaling` says (0 where it
     /// states none).
     pub longest_positions: u64,
+    /// Tables of frequency factors that a GGUF file of the model holds: one for Llama 3, a short and a long one for
+    /// longrope.
+    pub rotary_factor_tables: u64,
     /// transformers repeats K and V to all query heads before caching them (Falcon's new decoder).
     pub hf_caches_all_heads: bool,
     /// Elements of a head of q and k that rotary embedding turns; 0 without one.

@@ -150,11 +150,15 @@ impl Account {
 
 /// Kinds of models whose graph is not replayed here.
 fn unmodelled(model: &Model) -> Result<(), Problem> {
-    let recurrent = model.layers.iter().any(|l| matches!(l.attention.kind, AttentionKind::Recurrent(_)));
+    let unknown = |kind: &AttentionKind| match kind {
+        AttentionKind::Recurrent(state) => !matches!(state.mechanism, "gated_delta_net" | "mamba2"),
+        _ => false,
+    };
+    let recurrent = model.layers.iter().any(|l| unknown(&l.attention.kind));
     let what = if !model.encoder_layers.is_empty() || model.layers.iter().any(|l| l.cross_attention) {
         "an encoder and cross attention"
     } else if recurrent {
-        "recurrent layers"
+        "Mamba 1 and lightning attention"
     } else {
         return Ok(());
     };
@@ -223,9 +227,13 @@ fn caches(model: &Model, s: &Settings, layout: &Layout) -> Vec<u64> {
         let cells = if s.cells.windowed(kind) { s.cells.window } else { s.cells.full };
         let cells = cells.saturating_mul(s.streams);
         let (k, v) = cell_bytes(kind, s);
-        for (line, dtype) in [(k, s.k), (v, s.v)] {
+        // The fork's caches are laid out by head, and values as one line.
+        let by_head = s.build.ik && !matches!(kind, AttentionKind::Mla { .. });
+        let head = s.head.0.unwrap_or(512);
+        for (line, dtype, own) in [(k, s.k, head), (v, s.v, 512)] {
+            let width = if by_head { own } else { line / dtype.bytes * dtype.elements };
             let bytes = line.saturating_mul(cells);
-            let padded = if home == host || line == 0 { bytes } else { padded(bytes, line, dtype) };
+            let padded = if home == host || line == 0 { bytes } else { padded(bytes, width, dtype) };
             out[home] = out[home].saturating_add(padded);
         }
     }
@@ -233,8 +241,7 @@ fn caches(model: &Model, s: &Settings, layout: &Layout) -> Vec<u64> {
 }
 
 /// A cache tensor in a device buffer: rows of quantised types padded to 512 elements, starts to 128 bytes.
-fn padded(bytes: u64, line: u64, dtype: KvDType) -> u64 {
-    let elements = line / dtype.bytes * dtype.elements;
+fn padded(bytes: u64, elements: u64, dtype: KvDType) -> u64 {
     let short = elements % 512;
     let more = if dtype.elements > 1 && short > 0 { (512 - short) / dtype.elements * dtype.bytes } else { 0 };
     bytes.saturating_add(more).checked_next_multiple_of(128).unwrap_or(u64::MAX)

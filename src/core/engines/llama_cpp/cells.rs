@@ -14,6 +14,8 @@ pub(super) struct Cells {
     pub(super) window_layers: u64,
     /// Sliding layers have a cache of their own.
     pub(super) own_window: bool,
+    /// Sliding layers have a mask of their own over the whole cache.
+    pub(super) masked_window: bool,
 }
 
 impl Cells {
@@ -40,7 +42,8 @@ pub(super) struct Asked {
 /// Cells of both kinds of layers (`llama_kv_cache_iswa` in src/llama-kv-cache-iswa.cpp).
 pub(super) fn cells(model: &Model, asked: Asked) -> Cells {
     let Asked { build, context, seqs, unified, batch, ubatch, flash, swa_full } = asked;
-    let known = build.window_cache() && windows_known(model);
+    let named = windows_known(model);
+    let known = build.window_cache() && named;
     let window = model.layers.iter().find_map(|l| window_of(&l.attention.kind));
     let sliding = |kind: &AttentionKind| known && window_of(kind).is_some();
     let keeps = |kind: &AttentionKind| !matches!(kind, AttentionKind::Recurrent(_) | AttentionKind::None);
@@ -59,6 +62,7 @@ pub(super) fn cells(model: &Model, asked: Asked) -> Cells {
         full_layers: count(false),
         window_layers: count(true),
         own_window: known,
+        masked_window: named && !known && window.is_some() && build.window_mask(),
     }
 }
 

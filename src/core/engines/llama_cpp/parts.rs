@@ -17,6 +17,8 @@ pub(super) enum Part {
     AttentionPostNorm,
     FeedForwardNorm,
     FeedForwardPostNorm,
+    /// Of a feed-forward beside the attention, over the same input.
+    ParallelNorm,
     Q,
     K,
     V,
@@ -130,7 +132,7 @@ fn norm(name: &str, after_feed_forward: bool) -> Part {
         ("post_feedforward", Part::FeedForwardPostNorm),
         ("post_mlp", Part::FeedForwardPostNorm),
         ("post_self_attn", Part::AttentionPostNorm),
-        ("ln_mlp", Part::FeedForwardNorm),
+        ("ln_mlp", Part::ParallelNorm),
         ("ln_2", Part::FeedForwardNorm),
         ("norm_2", Part::FeedForwardNorm),
     ];

@@ -47,6 +47,8 @@ pub(super) struct Settings {
     pub(super) mmap: bool,
     pub(super) experts_on_host: u64,
     pub(super) by_rows: bool,
+    /// Width of a head of keys and of values, where all layers have the same.
+    pub(super) head: (Option<u64>, Option<u64>),
 }
 
 /// Settings of a job; `context` stands for the one given, or left out, in the options.
@@ -123,6 +125,7 @@ pub(super) fn settings(inputs: &Inputs<'_>, context: Option<u64>) -> Result<Sett
         mmap: !serve.no_mmap,
         experts_on_host: serve.n_cpu_moe.unwrap_or(0),
         by_rows: serve.split_mode.as_deref() == Some("row"),
+        head: heads(model),
     })
 }
 
@@ -179,6 +182,24 @@ fn devices(inputs: &Inputs<'_>) -> Result<(usize, Vec<f64>), Problem> {
     }
 }
 
+/// Width of a head of keys and of values, where all layers that have any have the same. Latents have no values.
+fn heads(model: &Model) -> (Option<u64>, Option<u64>) {
+    let widths = |kind: &AttentionKind| match *kind {
+        AttentionKind::Full { head_dim, v_head_dim, .. }
+        | AttentionKind::Sliding { head_dim, v_head_dim, .. } => Some((head_dim, v_head_dim)),
+        AttentionKind::Chunked { head_dim, .. } => Some((head_dim, head_dim)),
+        // Latents are stored as they are.
+        AttentionKind::Mla { .. } => Some((0, 0)),
+        AttentionKind::Recurrent(_) | AttentionKind::None => None,
+    };
+    let all: Vec<(u64, u64)> = model.layers.iter().filter_map(|l| widths(&l.attention.kind)).collect();
+    let same = |pick: fn(&(u64, u64)) -> u64| {
+        let first = all.first().map(pick)?;
+        all.iter().all(|w| pick(w) == first).then_some(first)
+    };
+    (same(|w| w.0), same(|w| w.1))
+}
+
 /// Whether a CUDA device has a kernel of flash attention for these heads and types
 /// (`ggml_cuda_get_best_fattn_kernel` in fattn.cu, tensor cores since Turing).
 fn heads_supported(k_dim: u64, v_dim: u64, ratio: u64) -> bool {
@@ -218,6 +239,16 @@ impl Settings {
     /// Values are stored turned, ready for the product with scores: without flash attention.
     pub(super) fn values_turned(&self) -> bool {
         !self.flash
+    }
+
+    /// Side of the matrix that turns the rows of a quantised cache: the largest power of two that divides a head for
+    /// keys, 64 for values (`build_input_k_rot` in src/llama-kv-cache.cpp).
+    pub(super) fn turn(&self, kind: KvDType, values: bool) -> Option<u64> {
+        let dim = if values { self.head.1? } else { self.head.0? };
+        if !self.build.rotates() || kind.elements == 1 || !dim.is_multiple_of(64) || dim == 0 {
+            return None;
+        }
+        Some(if values { 64 } else { 1 << dim.trailing_zeros() })
     }
 
     /// Several devices work on different batches at once.

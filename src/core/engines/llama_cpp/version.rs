@@ -42,6 +42,16 @@ impl Build {
         !self.ik && self.number >= number
     }
 
+    /// Large batches of layers on the host are computed on a device (#6083).
+    pub(super) fn offloads_operations(self) -> bool {
+        self.ik || self.number >= 2437
+    }
+
+    /// Sliding layers have a mask of their own, whatever their cache (#8197).
+    pub(super) fn window_mask(self) -> bool {
+        self.ik || self.number >= 3266
+    }
+
     /// Sliding layers have a cache of their own, of the window's size (ggml-org/llama.cpp#13194).
     pub(super) fn window_cache(self) -> bool {
         self.since(5427)

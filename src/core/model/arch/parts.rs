@@ -61,6 +61,7 @@ pub(crate) fn blank(model_type: &str, hidden_size: u64, vocab_size: u64) -> Mode
         mtp_layers: 0,
         rotary_table_elements: 0,
         longest_positions: 0,
+        rotary_factor_tables: 0,
         hf_caches_all_heads: false,
         rotary_dim: 0,
         activation: Activation::default(),

@@ -41,8 +41,12 @@ pub(super) struct Build<'a> {
     pub(super) position: Id,
     pub(super) full: Option<Rows>,
     pub(super) window: Option<Rows>,
-    /// Which state of a recurrent layer belongs to which sequence.
-    pub(super) states: Option<Id>,
+    /// Which state of a recurrent layer belongs to which sequence of the batch, and the others.
+    pub(super) states: Option<[Id; 2]>,
+    /// Frequency factors of each backend, once used.
+    pub(super) factors: Vec<Option<Id>>,
+    /// Inputs that turn rows of quantised caches: keys' and values'.
+    pub(super) turns: [[Option<Id>; 2]; 2],
     /// Tensors that a device keeps while it runs several operations as one.
     pub(super) keep: Vec<(Id, Vec<Id>)>,
     /// The same, until the operation after.
@@ -73,10 +77,12 @@ pub(super) fn graph(job: Job<'_>) -> (Graph, Vec<(Id, Vec<Id>)>) {
         states: None,
         keep: Vec::new(),
         keep_after: Vec::new(),
+        factors: vec![None; job.host + 1],
+        turns: [[None; 2]; 2],
     };
     build.inputs();
     let mut current = looked_up;
-    if job.model.model_type.starts_with("gemma") {
+    if ["gemma", "granite"].iter().any(|m| job.model.model_type.starts_with(m)) {
         current = build.g.like(&[current]);
     }
     if job.layout.bytes(None, Part::Position) > 0 {
@@ -88,16 +94,17 @@ pub(super) fn graph(job: Job<'_>) -> (Graph, Vec<(Id, Vec<Id>)>) {
     let chosen = build.g.input([job.outputs, 1, 1, 1], I32);
     let last = job.model.layers.len().saturating_sub(1);
     let early = !late_outputs(job.model);
+    let norm_first = job.model.model_type != "gpt_oss";
     for (index, layer) in job.model.layers.iter().enumerate() {
         let rows = (early && index == last).then_some(chosen);
         current = build.layer(index, layer, current, rows);
     }
-    if !early && !job.model.model_type.starts_with("qwen3_") {
+    if !early && !norm_first {
         current = build.rows_of(current, chosen);
     }
     let home = job.layout.place.output_home;
     current = build.norm(None, current, Part::FinalNorm, home, false);
-    if !early && job.model.model_type.starts_with("qwen3_") {
+    if !early && norm_first {
         current = build.rows_of(current, chosen);
     }
     let head = job.layout.bytes(None, Part::Output);
@@ -113,7 +120,10 @@ pub(super) fn graph(job: Job<'_>) -> (Graph, Vec<(Id, Vec<Id>)>) {
 
 /// Architectures that pick the rows of logits after the last layer, not inside it.
 fn late_outputs(model: &Model) -> bool {
-    matches!(model.model_type.as_str(), "gpt_oss" | "qwen3_next" | "qwen3_5_text" | "qwen3_5_moe_text")
+    matches!(
+        model.model_type.as_str(),
+        "gpt_oss" | "qwen3_next" | "qwen3_5_text" | "qwen3_5_moe_text" | "nemotron_h"
+    )
 }
 
 impl Build<'_> {
@@ -136,9 +146,18 @@ impl Build<'_> {
         }
         if s.cells.window_layers > 0 {
             self.window = Some(self.rows(s.cells.window));
+        } else if s.cells.masked_window {
+            self.window = Some(self.rows(s.cells.full));
+        }
+        let kinds = [s.cells.full_layers > 0, s.cells.window_layers > 0];
+        for which in (0..2).filter(|which| kinds[*which]) {
+            let sides = [s.turn(s.k, false), s.turn(s.v, true)];
+            self.turns[which] = sides.map(|n| n.map(|n| self.g.input([n, n, 1, 1], F32)));
         }
         if job.layout.recurrent() {
-            self.states = Some(self.g.input([s.seqs, 1, 1, 1], I32));
+            let which = self.g.input([s.seqs, 1, 1, 1], I32);
+            let of_batch = self.g.view(which, [s.seqs, 1, 1, 1], [I32; 4]);
+            self.states = Some([of_batch, self.g.view(which, [0, 1, 1, 1], [I32; 4])]);
         }
     }
 
@@ -207,8 +226,15 @@ impl Build<'_> {
         } else {
             input
         };
+        if !layout.mixes(index) {
+            let out = self.feed_forward(index, layer, normed);
+            return self.g.like(&[out, residual]);
+        }
         let mut current = self.mixer(index, layer, normed);
         let mut parallel_input = normed;
+        if norm(Part::ParallelNorm) {
+            parallel_input = self.norm(at, input, Part::ParallelNorm, home, true);
+        }
         if let Some(chosen) = chosen {
             current = self.rows_of(current, chosen);
             residual = self.rows_of(residual, chosen);
@@ -222,16 +248,13 @@ impl Build<'_> {
         if !layout.feed_forward(index) {
             return self.g.like(&[current, residual]);
         }
-        let parallel =
-            !norm(Part::FeedForwardNorm) && !norm(Part::FeedForwardPostNorm) && layout.mixes(index);
-        if parallel {
+        let parallel = !norm(Part::FeedForwardNorm) && !norm(Part::FeedForwardPostNorm);
+        if parallel || norm(Part::ParallelNorm) {
             let out = self.feed_forward(index, layer, parallel_input);
-            let sum = self.g.like(&[current, out]);
+            let sum = self.g.like(&[out, current]);
             return self.g.like(&[sum, residual]);
         }
-        if layout.mixes(index) {
-            current = self.g.like(&[current, residual]);
-        }
+        current = self.g.like(&[current, residual]);
         let middle = current;
         if norm(Part::FeedForwardNorm) {
             current = self.norm(at, current, Part::FeedForwardNorm, home, true);

@@ -136,7 +136,11 @@ impl Build<'_> {
         let late = self.job.model.model_type == "gpt_oss";
         let scores = self.project(index, Part::Router, input, [experts, tokens, 1, 1]);
         let probs = if late { scores } else { self.g.like(&[scores]) };
-        let sorted = self.g.op(Op::Fresh, &[probs], [experts, tokens, 1, 1], I32);
+        let of_sigmoid = ["deepseek_v3", "glm4_moe", "nemotron_h", "minimax_m2"];
+        let biased = of_sigmoid.contains(&self.job.model.model_type.as_str());
+        let home = self.job.layout.home(index);
+        let chosen_by = if biased { self.apply(experts.saturating_mul(F32), home, probs) } else { probs };
+        let sorted = self.g.op(Op::Fresh, &[chosen_by], [experts, tokens, 1, 1], I32);
         let nb = self.g.tensors[sorted].nb;
         let picked = self.g.view(sorted, [top_k, tokens, 1, 1], nb);
         let shaped = self.g.reshape(probs, [1, experts, tokens, 1]);
@@ -146,7 +150,7 @@ impl Build<'_> {
             let soft = self.g.like(&[flat]);
             return (picked, self.g.reshape(soft, [1, top_k, tokens, 1]));
         }
-        let mut fused = vec![probs, shaped, sorted, picked, looked_up];
+        let mut fused = vec![probs, shaped, chosen_by, sorted, picked, looked_up];
         let mut weights = looked_up;
         if !matches!(self.job.model.model_type.as_str(), "deepseek_v2" | "llama4_text") {
             let flat = self.g.reshape(looked_up, [top_k, tokens, 1, 1]);
@@ -155,6 +159,10 @@ impl Build<'_> {
             let ratio = self.g.like(&[flat, clamped]);
             weights = self.g.reshape(ratio, [1, top_k, tokens, 1]);
             fused.extend([flat, total, clamped, ratio, weights]);
+        }
+        if matches!(self.job.model.model_type.as_str(), "deepseek_v3" | "nemotron_h") {
+            weights = self.g.like(&[weights]);
+            fused.push(weights);
         }
         let sized = experts.is_power_of_two() && experts <= 512 || experts == 288 || experts == 576;
         if self.job.settings.build.fuses_experts() && sized {

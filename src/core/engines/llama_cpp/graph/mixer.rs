@@ -7,11 +7,11 @@ use crate::model::{AttentionKind, KvDType, Layer};
 
 /// Geometry of attention over cached keys and values.
 #[derive(Clone, Copy)]
-struct Heads {
-    q: u64,
-    kv: u64,
-    k_dim: u64,
-    v_dim: u64,
+pub(super) struct Heads {
+    pub(super) q: u64,
+    pub(super) kv: u64,
+    pub(super) k_dim: u64,
+    pub(super) v_dim: u64,
 }
 
 /// Bytes of `elements` of a row of this type.
@@ -22,7 +22,7 @@ pub(in crate::engines::llama_cpp) fn row(elements: u64, kind: KvDType) -> u64 {
 impl Build<'_> {
     /// The token mixer of a layer, its output projection included.
     pub(super) fn mixer(&mut self, index: usize, layer: &Layer, input: Id) -> Id {
-        let windowed = self.job.settings.cells.windowed(&layer.attention.kind);
+        let windowed = self.window.is_some();
         match layer.attention.kind {
             AttentionKind::Full { heads, kv_heads, head_dim, v_head_dim } => {
                 let h = Heads { q: heads, kv: kv_heads, k_dim: head_dim, v_dim: v_head_dim };
@@ -56,6 +56,7 @@ impl Build<'_> {
         let (layout, tokens) = (self.job.layout, self.job.tokens);
         let (at, home) = (Some(index), self.job.layout.home(index));
         let Some(rows) = rows else { return input };
+        let set = usize::from(self.job.settings.cells.windowed(&layer.attention.kind));
         let width = |n: u64, dim: u64| n.saturating_mul(dim);
         // Some models project a gate along with the queries.
         let gated = self.job.model.model_type.starts_with("qwen3_next")
@@ -100,13 +101,13 @@ impl Build<'_> {
             }
         }
         if layer.attention.rope {
-            (q, k) = (self.rope(q), self.rope(k));
+            (q, k) = (self.rope(q, home), self.rope(k, home));
         }
         let scales_queries = ["gemma", "phi3"].iter().any(|m| self.job.model.model_type.starts_with(m));
         if scales_queries {
             q = self.g.like(&[q]);
         }
-        (q, k, v) = self.rotate(h, q, k, v);
+        (q, k, v) = (self.turned(q, set, 0), self.turned(k, set, 0), self.turned(v, set, 1));
         self.g.expand(q);
         if self.window.is_some() {
             self.g.expand(k);
@@ -117,6 +118,7 @@ impl Build<'_> {
         }
         let (keys, values) = self.cached(index, h, k, v, rows);
         let mixed = self.attend(index, h, [q, keys, values], rows, None);
+        let mixed = self.turned(mixed, set, 1);
         let Some(gate) = gate else { return self.project_out(index, mixed) };
         let wide = [width(h.q, h.v_dim), tokens, 1, 1];
         let gate = self.g.op(Op::Fresh, &[gate], wide, F32);
@@ -125,7 +127,7 @@ impl Build<'_> {
         self.project_out(index, mixed)
     }
 
-    fn project_out(&mut self, index: usize, mixed: Id) -> Id {
+    pub(super) fn project_out(&mut self, index: usize, mixed: Id) -> Id {
         let ne = [self.job.model.hidden_size, self.job.tokens, 1, 1];
         self.project(index, Part::AttentionOut, mixed, ne)
     }
@@ -135,40 +137,36 @@ impl Build<'_> {
         (q, self.norm(Some(index), k, Part::KNorm, home, true))
     }
 
-    pub(super) fn rope(&mut self, of: Id) -> Id {
-        let position = self.position;
-        let id = self.g.like(&[of, position]);
+    /// Rotary embedding; a layer's table of factors lies where the layer does.
+    pub(super) fn rope(&mut self, of: Id, home: usize) -> Id {
+        let mut operands = vec![of, self.position];
+        let elements = self.job.model.rotary_dim / 2;
+        if self.job.model.rotary_factor_tables > 0 {
+            let table = match self.factors[home] {
+                Some(table) => table,
+                None => self.g.weight(elements.saturating_mul(F32), home),
+            };
+            self.factors[home] = Some(table);
+            operands.push(table);
+        }
+        let id = self.g.like(&operands);
         self.g.tensors[id].free_of_weights = true;
-        // Its result is contiguous even where its operand is a view.
-        let (ne, width) = (self.g.tensors[id].ne, self.g.tensors[id].width);
-        self.g.tensors[id].nb = super::tensor::contiguous(ne, width);
         id
     }
 
-    /// Quantised caches hold rotated rows: one more product before and after.
-    fn rotate(&mut self, h: Heads, q: Id, k: Id, v: Id) -> (Id, Id, Id) {
-        let s = self.job.settings;
-        let rotated =
-            |kind: KvDType, dim: u64| s.build.rotates() && kind.elements > 1 && dim.is_multiple_of(64);
-        let (mut q, mut k, mut v) = (q, k, v);
-        if rotated(s.k, h.k_dim) {
-            (q, k) = (self.turned(q), self.turned(k));
-        }
-        if rotated(s.v, h.v_dim) {
-            v = self.turned(v);
-        }
-        (q, k, v)
-    }
-
-    fn turned(&mut self, of: Id) -> Id {
-        let ne = self.g.tensors[of].ne;
-        let flat = self.g.reshape(of, [64, self.g.tensors[of].elements() / 64, 1, 1]);
-        let turned = self.g.op(Op::Fresh, &[flat], self.g.tensors[flat].ne, F32);
-        self.g.reshape(turned, ne)
+    /// Quantised caches hold turned rows: one more product before them, and one after for values.
+    fn turned(&mut self, of: Id, set: usize, which: usize) -> Id {
+        let Some(turn) = self.turns[set][which] else { return of };
+        let (ne, n) = (self.g.tensors[of].ne, self.g.tensors[turn].ne[0]);
+        let flat = [n, self.g.tensors[of].elements() / n, 1, 1];
+        let whole = self.g.tensors[of].nb == super::tensor::contiguous(ne, F32);
+        let flat = if whole { self.g.reshape(of, flat) } else { self.g.op(Op::Fresh, &[of], flat, F32) };
+        let out = self.g.op(Op::Fresh, &[turn, flat], self.g.tensors[flat].ne, F32);
+        self.g.reshape(out, ne)
     }
 
     /// Stores the new rows; keys and values as attention reads them.
-    fn cached(&mut self, index: usize, h: Heads, k: Id, v: Id, rows: Rows) -> (Id, Id) {
+    pub(super) fn cached(&mut self, index: usize, h: Heads, k: Id, v: Id, rows: Rows) -> (Id, Id) {
         let (s, tokens) = (self.job.settings, self.job.tokens);
         let home = if s.kv_on_device { self.job.layout.home(index) } else { self.job.host };
         let (k_row, v_row) = (row(h.kv * h.k_dim, s.k), row(h.kv * h.v_dim, s.v));
@@ -190,7 +188,7 @@ impl Build<'_> {
     }
 
     /// Attention itself: one fused operation, or scores, softmax and product.
-    fn attend(
+    pub(super) fn attend(
         &mut self,
         index: usize,
         h: Heads,
@@ -282,96 +280,5 @@ impl Build<'_> {
             end = end.checked_next_multiple_of(128).unwrap_or(end).saturating_add(copy);
         }
         end - result
-    }
-
-    /// Latent attention: queries are taken into the latent space, or keys and values out of it.
-    fn latent(&mut self, index: usize, kind: &AttentionKind, input: Id) -> Id {
-        let &AttentionKind::Mla {
-            heads,
-            q_lora_rank,
-            kv_lora_rank,
-            qk_nope_head_dim: nope,
-            qk_rope_head_dim: pe,
-            v_head_dim,
-        } = kind
-        else {
-            return input;
-        };
-        let Some(rows) = self.full else { return input };
-        let (layout, tokens) = (self.job.layout, self.job.tokens);
-        let (at, home) = (Some(index), layout.home(index));
-        let dim = nope + pe;
-        let mut q = input;
-        if q_lora_rank > 0 {
-            q = self.project(index, Part::QDown, q, [q_lora_rank, tokens, 1, 1]);
-            q = self.norm(at, q, Part::QDownNorm, home, true);
-            q = self.project(index, Part::QUp, q, [heads * dim, tokens, 1, 1]);
-        } else {
-            q = self.project(index, Part::Q, q, [heads * dim, tokens, 1, 1]);
-        }
-        let q = self.g.reshape(q, [dim, heads, tokens, 1]);
-        let q_nb = self.g.tensors[q].nb;
-        let width = kv_lora_rank + pe;
-        let both = self.project(index, Part::KvDown, input, [width, tokens, 1, 1]);
-        let line = width.saturating_mul(F32);
-        let latent =
-            self.g.view(both, [kv_lora_rank, tokens, 1, 1], [F32, line, line * tokens, line * tokens]);
-        let k_pe = self.g.view(both, [pe, 1, tokens, 1], [F32, line, line, line * tokens]);
-        let k_pe = self.rope(k_pe);
-        let latent = self.norm(at, latent, Part::KvDownNorm, home, true);
-        // A norm's result is contiguous.
-        let up = layout.bytes(at, Part::KvUp) / 2;
-        if self.job.settings.build.latent_cache() {
-            let q_nope = self.g.view(q, [nope, heads, tokens, 1], q_nb);
-            let q_pe = self.g.view(q, [pe, heads, tokens, 1], q_nb);
-            let q_pe = self.rope(q_pe);
-            let turned = self.g.permute(q_nope, [0, 2, 1, 3]);
-            let absorbed = self.multiply(up, home, turned, [kv_lora_rank, tokens, heads, 1]);
-            let absorbed = self.g.permute(absorbed, [0, 2, 1, 3]);
-            let queries = self.g.op(Op::Fresh, &[absorbed, q_pe], [width, heads, tokens, 1], F32);
-            let latent = self.g.reshape(latent, [kv_lora_rank, 1, tokens, 1]);
-            let keys = self.g.op(Op::Fresh, &[latent, k_pe], [width, 1, tokens, 1], F32);
-            self.g.expand(queries);
-            self.g.expand(latent);
-            self.g.expand(keys);
-            let h = Heads { q: heads, kv: 1, k_dim: width, v_dim: kv_lora_rank };
-            let (k, v) = self.cached_latents(index, h, keys, latent, rows);
-            let mixed = self.attend(index, h, [queries, k, v], rows, Some((up, v_head_dim)));
-            return self.project_out(index, mixed);
-        }
-        let kv = self.multiply(up * 2, home, latent, [heads * (nope + v_head_dim), tokens, 1, 1]);
-        let step = (nope + v_head_dim).saturating_mul(F32);
-        let nb = [F32, step, step * heads, step * heads * tokens];
-        let k_nope = self.g.view(kv, [nope, heads, tokens, 1], nb);
-        let values = self.g.view(kv, [v_head_dim, heads, tokens, 1], nb);
-        let values = self.g.op(Op::Fresh, &[values], [v_head_dim, heads, tokens, 1], F32);
-        let queries = self.rope(q);
-        let k_pe = self.g.op(Op::Fresh, &[k_pe], [pe, heads, tokens, 1], F32);
-        let keys = self.g.op(Op::Fresh, &[k_nope, k_pe], [dim, heads, tokens, 1], F32);
-        for id in [queries, values, keys] {
-            self.g.expand(id);
-        }
-        let h = Heads { q: heads, kv: heads, k_dim: dim, v_dim: v_head_dim };
-        let (k, v) = self.cached(index, h, keys, values, rows);
-        let mixed = self.attend(index, h, [queries, k, v], rows, None);
-        self.project_out(index, mixed)
-    }
-
-    /// Latents are cached once; values look at the front of the keys, where the build does so.
-    fn cached_latents(&mut self, index: usize, h: Heads, k: Id, v: Id, rows: Rows) -> (Id, Id) {
-        let s = self.job.settings;
-        if !s.build.latent_keys_only() {
-            return self.cached(index, h, k, v, rows);
-        }
-        let home = if s.kv_on_device { self.job.layout.home(index) } else { self.job.host };
-        let line = row(h.k_dim, s.k);
-        let keys = self.g.cache(line.saturating_mul(rows.cells).saturating_mul(s.streams), home);
-        let flat = self.g.reshape(k, [h.k_dim, self.job.tokens, 1, 1]);
-        let stored = self.g.store(flat, rows.k_at, keys);
-        self.g.expand(stored);
-        let all = line.saturating_mul(rows.cells);
-        let look = self.g.view(keys, [line, rows.cells, 1, s.streams], [1, line, all, all]);
-        let (k, v) = (self.g.permute(look, [0, 1, 2, 3]), self.g.permute(look, [0, 1, 2, 3]));
-        (k, v)
     }
 }

@@ -4,6 +4,7 @@
 mod alloc;
 mod build;
 mod experts;
+mod latent;
 mod mixer;
 mod recurrent;
 mod sched;
@@ -27,6 +28,7 @@ pub(super) fn buffers(model: &Model, settings: &Settings, layout: &Layout) -> Ve
     let job = Job { model, settings, layout, tokens, outputs, host: settings.devices };
     let (mut graph, keep) = build::graph(job);
     let copies = if settings.pipeline(layout) { COPIES } else { 1 };
-    let backends = Backends { devices: settings.devices, copies, offload_op: true };
+    let backends =
+        Backends { devices: settings.devices, copies, offload_op: settings.build.offloads_operations() };
     compute_buffers(&mut graph, backends, &keep)
 }

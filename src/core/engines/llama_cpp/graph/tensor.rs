@@ -56,6 +56,9 @@ pub(super) struct Tensor {
 impl Tensor {
     /// Bytes from the first to the last element.
     pub(super) fn bytes(&self) -> u64 {
+        if self.ne.contains(&0) {
+            return 0;
+        }
         self.ne.iter().zip(self.nb).fold(self.width, |sum, (n, stride)| {
             sum.saturating_add(n.saturating_sub(1).saturating_mul(stride))
         })
