@@ -139,6 +139,33 @@ fn sleep_pictures_and_prompt_logprobs_are_told() {
     assert!(bytes(&plain("gemma-3-12b", json!({})), "encoder") > 0);
 }
 
+/// DeepSeek-V3's draft layer has 11.5 billion parameters without embedding and head (its card: 14 billion with them).
+#[test]
+fn own_draft_layers_are_like_the_last() {
+    let devices = json!({"parallel": {"tensor": 8}, "device": {"preset": "h200-141gb", "count": 8},
+        "weights": {"dtype": "bf16", "quantization": "fp8"}});
+    let speculative = json!({"num_speculative_tokens": 1});
+    let e = asked("deepseek-v3", speculative.clone(), devices).unwrap();
+    let term = e.terms.iter().find(|t| t.id.id() == "draft_model").unwrap();
+    // Every rank holds the projection of state and embedding whole, in 16 bits.
+    let layer = (term.bytes - 2 * 7168 * 7168 * 2) as f64;
+    assert!((0.98..1.04).contains(&(layer / (11.5e9 / 8.0))), "{term:?}");
+    assert!(says(&e, "vllm.own_draft"));
+    // A model without such layers gets no row and is told so.
+    let none = plain("llama-3.1-8b", speculative);
+    assert!(bytes(&none, "draft_model") == 0 && says(&none, "vllm.draft_not_modelled"));
+}
+
+/// Llama 4 leaves its encoder out, Gemma 3 keeps it.
+#[test]
+fn text_only_models_drop_their_encoder() {
+    let devices = json!({"parallel": {"tensor": 8}, "device": {"preset": "h200-141gb", "count": 8}});
+    let of = |preset, serve| bytes(&asked(preset, serve, devices.clone()).unwrap(), "weights");
+    let none = json!({"images_per_prompt": 0});
+    assert!(of("llama-4-scout", none.clone()) < of("llama-4-scout", json!({})));
+    assert_eq!(of("gemma-3-12b", none.clone()), of("gemma-3-12b", json!({})));
+}
+
 /// The model's own maximum is a limit, unless the config stretches it or a log proves that it was lifted.
 #[test]
 fn lengths_beyond_the_model_are_refused() {

@@ -95,9 +95,9 @@ pub(super) const ROWS: &[Row] = &[
         "该设备与主机共享内存：操作系统与页缓存占用也计入已用，CUDA Graph 的估计曾有数 GiB 偏差",
     ),
     (
-        "vllm.draft_weights",
-        "the weights of the model's draft layers (MTP) are not part of the weights shown; their KV cache is counted",
-        "模型自带草稿层（MTP）的权重未计入所示权重；其 KV 缓存已计入",
+        "vllm.own_draft",
+        "the model's own draft layers (MTP) are taken to be like its last layer; the row \"draft model\" holds them, and their KV cache is in the pool",
+        "模型自带的草稿层（MTP）按其最后一层估算：权重列在“草稿模型”一项，KV 缓存计入池中",
     ),
     (
         "vllm.draft_not_modelled",

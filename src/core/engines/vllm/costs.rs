@@ -1,6 +1,6 @@
 //! The budget: what vLLM allows itself, what it subtracts, what is left for the pool.
 
-use super::beside::{beside, offload};
+use super::beside::{beside, offload, text_only};
 use super::graphs::graphs;
 use super::kv_groups::Layout;
 use super::profile::{Profile, Span};
@@ -51,8 +51,9 @@ impl Costs {
             Detail::Whole => weights,
             Detail::Figures => weights_figures,
         };
+        let text_only = text_only(inputs, settings.version);
         let term = of_weights(
-            inputs.model,
+            text_only.as_ref().unwrap_or(inputs.model),
             inputs.weights,
             inputs.parallel,
             TensorLayout::serving(arch),

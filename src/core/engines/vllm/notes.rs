@@ -46,7 +46,7 @@ pub(super) fn warnings(inputs: &Inputs<'_>, costs: &Costs, close: &Closing, term
         out.push(Message::new("vllm.unified_memory"));
     }
     if s.speculative > 0 && inputs.draft.is_none() {
-        let id = if model.mtp_layers > 0 { "vllm.draft_weights" } else { "vllm.draft_not_modelled" };
+        let id = if model.mtp_layers > 0 { "vllm.own_draft" } else { "vllm.draft_not_modelled" };
         out.push(Message::new(id));
     }
     if !s.version.graphs_in_budget() && costs.graphs.point > 0 {

@@ -107,6 +107,11 @@ impl Version {
         self.v1 && self.from(11, 1)
     }
 
+    /// Some models leave their encoder out where no picture is allowed.
+    pub(super) fn drops_encoders(self) -> bool {
+        self.v1 && self.from(10, 1)
+    }
+
     /// The log suggests a `--kv-cache-memory-bytes`.
     pub(super) fn suggests_pool(self) -> bool {
         self.v1 && self.from(10, 2)
