@@ -307,3 +307,29 @@ proptest! {
         let _ = plane(&inputs, 4, 4);
     }
 }
+
+/// What a page offers as KV format, the engine takes.
+#[test]
+fn every_kv_format_on_offer_is_accepted() {
+    use oom_ledger_core::engines::{ENGINES, KV_CHOICES, kv_choices};
+    for engine in ENGINES {
+        assert_eq!(kv_choices(engine.id()).first(), Some(&"auto"));
+        assert!(KV_CHOICES.iter().any(|(id, _)| *id == engine.id()), "{}", engine.id());
+    }
+    for (id, all) in KV_CHOICES.iter().filter(|(id, _)| engine(id).is_ok_and(|e| e.modelled())) {
+        for kv in *all {
+            let model = if *kv == "fp8_ds_mla" { "deepseek-v3" } else { "llama-3.1-8b" };
+            let text = format!(
+                r#"{{"model": {{"preset": "{model}"}}, "device": {{"preset": "b200", "count": 8}},
+                "job": {{"serve": {{"engine": "{id}", "kv_cache_dtype": "{kv}",
+                "max_model_len": 4096, "cache": "quantized", "attention": "eager"}}}}}}"#
+            );
+            // transformers quantises its cache by the cache's class.
+            let plain = *id != "transformers" || *kv == "auto";
+            let text = if plain { text.replace("quantized", "dynamic") } else { text };
+            let resolved = scenario_of(&text).resolve().unwrap();
+            let answer = engine(id).unwrap().ledger(&resolved.inputs());
+            assert!(answer.is_ok(), "{id} {kv}: {answer:?}");
+        }
+    }
+}

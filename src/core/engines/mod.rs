@@ -154,6 +154,23 @@ pub const ENGINES: &[&dyn Engine] = &[
     &lmdeploy::Lmdeploy,
 ];
 
+/// KV formats that an engine takes, by its id: what a page offers. `auto` is always among them, and stands first.
+pub const KV_CHOICES: &[(&str, &[&str])] = &[
+    ("vllm", &["auto", "bf16", "fp16", "fp8", "fp8_e4m3", "fp8_e5m2", "int8", "nvfp4", "fp8_ds_mla"]),
+    ("sglang", &["auto", "bf16", "fp8_e4m3", "fp8_e5m2", "nvfp4"]),
+    ("transformers", &["auto", "int4", "int2"]),
+    ("llama_cpp", &["auto", "f16", "bf16", "f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"]),
+    ("ollama", &["auto", "f16", "q8_0", "q4_0"]),
+    ("tensorrt_llm", &["auto", "fp8", "nvfp4"]),
+    ("tgi", &["auto", "fp8_e4m3", "fp8_e5m2"]),
+    ("lmdeploy", &["auto", "int8", "int4"]),
+];
+
+/// The KV formats of the engine of that id; `auto` alone where it is not known.
+pub fn kv_choices(id: &str) -> &'static [&'static str] {
+    KV_CHOICES.iter().find(|(engine, _)| *engine == id).map_or(&["auto"], |(_, all)| all)
+}
+
 /// The engine of that id.
 ///
 /// Errors: names the ids that are accepted.

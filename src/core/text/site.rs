@@ -115,6 +115,8 @@ pub(super) const ROWS: &[Row] = &[
     ("option.ubatch", "Physical batch", "物理批大小"),
     ("option.gpu_layers", "Layers on the GPU", "GPU 上的层数"),
     ("option.mem_fraction_static", "Static share of device total", "静态占比"),
+    ("option.by_engine", "the engine's own choice", "由引擎决定"),
+    ("option.more", "More options", "更多选项"),
     ("option.other", "Option", "选项"),
     ("site.bar_label", "What the fullest device holds at its peak", "最满设备在峰值时的占用"),
     ("site.fullest_of", "The fullest of {n} devices", "{n} 个设备中最满的一个"),

@@ -5,23 +5,29 @@ use crate::answer::Session;
 use crate::form::{self, Kind};
 use crate::words::{now, t};
 use leptos::prelude::*;
-use oom_ledger_core::engines::{ENGINES, EngineOption, engine};
-use oom_ledger_core::memory::kv_cache::KV_DTYPES;
+use oom_ledger_core::engines::{ENGINES, EngineOption, engine, kv_choices};
 
 const PATH: &str = "job.serve.engine";
+/// Options that stand open; the rest unfolds.
+const SHOWN: usize = 7;
 
 /// The choices of options that are chosen from a list; the first stands for the default.
-fn choices(field: &str) -> Option<Vec<(String, String)>> {
+fn choices(field: &str, engine: &str) -> Option<Vec<(String, String)>> {
     let same = |ids: &[&str]| ids.iter().map(|id| ((*id).to_owned(), (*id).to_owned())).collect();
+    // Left open: the engine decides.
+    let open = |ids: &[&str]| {
+        let mut all: Vec<(String, String)> = vec![(String::new(), "option.by_engine".to_owned())];
+        all.extend(ids.iter().filter(|id| **id != "auto").map(|id| ((*id).to_owned(), (*id).to_owned())));
+        all
+    };
     Some(match field {
-        "kv_cache_dtype" => {
-            let mut all: Vec<(String, String)> = same(&["auto"]);
-            all.extend(kv_ids().iter().map(|id| ((*id).to_owned(), (*id).to_owned())));
-            all
-        }
-        "attention" => same(&["flash", "sdpa", "eager"]),
-        "split_mode" => same(&["layer", "row", "none"]),
-        "device_map" => same(&["auto", "balanced", "balanced_low_0", "sequential"]),
+        "kv_cache_dtype" => same(kv_choices(engine)),
+        "kv_cache_dtype_v" => open(kv_choices(engine)),
+        // llama.cpp turns its flash attention on or off; there is no third way.
+        "attention" if engine == "transformers" => open(&["flash", "sdpa", "eager"]),
+        "attention" => open(&["flash", "eager"]),
+        "split_mode" => open(&["layer", "row", "none"]),
+        "device_map" => open(&["auto", "balanced", "balanced_low_0", "sequential"]),
         "logits" => same(&["last", "all"]),
         "cache" => {
             same(&["dynamic", "static", "sliding", "quantized", "offloaded", "offloaded_static", "none"])
@@ -61,12 +67,29 @@ pub fn Engine() -> impl IntoView {
         </div>
         {move || {
             let options = engine(&chosen.get()).map(oom_ledger_core::engines::Engine::options).unwrap_or_default();
-            options.iter().filter_map(one).collect_view()
+            let id = chosen.get();
+            let (first, rest) = options.split_at(options.len().min(SHOWN));
+            let one = |option| one(option, &id);
+            let set = |option: &EngineOption| {
+                session.form.with_untracked(|f| f.get(&format!("job.serve.{}", option.field)).to_owned())
+            };
+            // What a person, or a link, has set is not folded away.
+            let open = rest.iter().any(|option| !matches!(set(option).as_str(), "" | "false" | "0" | "auto"));
+            let more = rest.iter().filter_map(one).collect_view();
+            view! {
+                {first.iter().filter_map(one).collect_view()}
+                {(!rest.is_empty()).then(|| view! {
+                    <details class="more" open=open>
+                        <summary>{t("option.more")}</summary>
+                        {more}
+                    </details>
+                })}
+            }
         }}
     }
 }
 
-fn one(option: &EngineOption) -> Option<AnyView> {
+fn one(option: &EngineOption, engine: &str) -> Option<AnyView> {
     let (path, _) = form::FIELDS.iter().find(|(p, _)| p.strip_prefix("job.serve.") == Some(option.field))?;
     // The load has a place of its own.
     if ["sequences", "prompt_tokens", "new_tokens", "engine"].contains(&option.field) {
@@ -74,8 +97,13 @@ fn one(option: &EngineOption) -> Option<AnyView> {
     }
     let label = label_of(option.field);
     let flag = if option.flag == option.field { "" } else { option.flag };
-    if let Some(options) = choices(option.field) {
-        let unset = if option.field == "kv_cache_dtype" { "auto" } else { "" };
+    if let Some(options) = choices(option.field, engine) {
+        let unset = match option.field {
+            "kv_cache_dtype" => "auto",
+            "logits" => "last",
+            "cache" => "dynamic",
+            _ => "",
+        };
         return Some(view! { <Choice path label flag options unset/> }.into_any());
     }
     Some(match form::kind(path) {
@@ -154,8 +182,4 @@ pub fn Measured() -> impl IntoView {
             <Typed path="measured.device_used_bytes" label="measured.device_used"/>
         </details>
     }
-}
-
-fn kv_ids() -> Vec<&'static str> {
-    KV_DTYPES.iter().map(|d| d.id).collect()
 }
