@@ -62,6 +62,15 @@ impl Row {
     }
 }
 
+impl Row {
+    /// Whether the range shown holds what was printed, or anything that rounds to it; `None` without a range.
+    pub fn held(&self) -> Option<bool> {
+        let Outcome::Figure { range: Some((low, high)), .. } = &self.outcome else { return None };
+        let printed = self.expected.as_f64().filter(|v| *v > 0.0)?;
+        Some(*low <= printed + self.half_unit && printed - self.half_unit <= *high)
+    }
+}
+
 /// Every expectation of a case file.
 ///
 /// Errors: the line that is no case, and why.

@@ -70,13 +70,10 @@ impl Summary {
         match &row.outcome {
             Outcome::Figure { error, range, .. } => {
                 self.errors.push(error.abs());
-                let printed = row.expected.as_f64().filter(|v| *v > 0.0);
-                if let (Some((low, high)), Some(printed)) = (range, printed) {
+                if let (Some((low, high)), Some(held)) = (range, row.held()) {
                     self.ranged += 1;
-                    // What was printed stands for everything that rounds to it.
-                    let holds = *low <= printed + row.half_unit && printed - row.half_unit <= *high;
-                    self.held += usize::from(holds);
-                    self.widths.push((high - low) / printed);
+                    self.held += usize::from(held);
+                    self.widths.push((high - low) / row.expected.as_f64().unwrap_or(f64::INFINITY));
                 }
             }
             Outcome::NotModelled(_) => self.not_modelled += 1,

@@ -48,9 +48,22 @@ fn printed_figures_are_met_or_explained() {
         outside.iter().copied().filter(|row| !misses.iter().any(|m| m.covers(row))).collect();
     assert!(unexplained.is_empty(), "{}", listing(&unexplained));
     for miss in &misses {
-        assert!(outside.iter().any(|row| miss.covers(row)), "{} {} is met now", miss.id, miss.figure);
+        let wrong = |row: &&Row| !row.within() || row.held() == Some(false);
+        assert!(
+            rows.iter().filter(wrong).any(|row| miss.covers(row)),
+            "{} {} is met now",
+            miss.id,
+            miss.figure
+        );
         assert!(miss.why.len() > 20, "{}", miss.why);
     }
+    // A range holds what was printed, but for misses that an unstated setting explains.
+    let explained = |row: &&Row| misses.iter().any(|m| m.covers(row));
+    let broken: Vec<_> = rows.iter().filter(|row| row.held() == Some(false)).collect();
+    let ranged = rows.iter().filter(|row| row.held().is_some()).count();
+    let unexplained: Vec<_> = broken.iter().copied().filter(|row| !explained(row)).collect();
+    assert!(unexplained.is_empty(), "{}", listing(&unexplained));
+    assert!(broken.len() * 10 <= ranged, "{} of {ranged}", broken.len());
     // The targets, over all cases, misses included.
     for summary in summarise(&rows).iter().filter(|s| s.group == "vllm") {
         let (mean, median) = (summary.mean().unwrap(), summary.median().unwrap());
