@@ -1,6 +1,6 @@
 //! Tests of training against traces of real steps.
 
-use oom_ledger_core::engines::training::{Precision, TrainInputs, TrainSettings, ledger};
+use oom_ledger_core::engines::training::{Lora, Precision, Targets, TrainInputs, TrainSettings, ledger};
 use oom_ledger_core::hardware::Device;
 use oom_ledger_core::memory::{Ledger, Measured, Parallel, PhaseId, TermId, WeightsSpec};
 use oom_ledger_core::model::{Model, preset};
@@ -117,6 +117,98 @@ fn own_traces_are_met() {
 
 /// Bytes of buffers in a vision tower that its tensors do not show.
 const VISION: u64 = 1 << 16;
+
+#[derive(Deserialize)]
+struct Sharded {
+    id: String,
+    model: String,
+    layers: u64,
+    data: u64,
+    train: TrainSettings,
+    forward: u64,
+    backward: u64,
+    weights: u64,
+    optimizer_states: u64,
+}
+
+fn spread(model: &Model, train: &TrainSettings, data: u64) -> Ledger {
+    ledger(&TrainInputs {
+        model,
+        device: &Device { count: data, ..device() },
+        parallel: Parallel { data, ..Parallel::default() },
+        weights: &WeightsSpec::default(),
+        train,
+        measured: Measured::default(),
+    })
+    .expect("ledger")
+}
+
+#[test]
+fn sharded_steps_are_exact() {
+    #[derive(Deserialize)]
+    struct Rows {
+        rows: Vec<Sharded>,
+    }
+    let text = include_str!("../fixtures/training/oracle-fsdp.json");
+    for row in serde_json::from_str::<Rows>(text).expect("fixture").rows {
+        let answer = spread(&model(&row.model, row.layers), &row.train, row.data);
+        let of = |id| answer.phase(id).map_or(0, |p| p.allocated_bytes);
+        assert_eq!(of(PhaseId::Forward), row.forward, "{}", row.id);
+        assert_eq!(of(PhaseId::Backward), row.backward, "{}", row.id);
+        let of = |id| answer.term(id).map_or(0, |t| t.bytes);
+        assert_eq!(of(TermId::Weights), row.weights, "{}", row.id);
+        assert_eq!(of(TermId::OptimizerStates), row.optimizer_states, "{}", row.id);
+    }
+}
+
+#[test]
+fn each_stage_shares_more() {
+    let model = model("llama-3.1-8b", 32);
+    let n = model.parameters;
+    let states = |stage, data| {
+        let train =
+            TrainSettings { zero_stage: stage, precision: Precision::Bf16Master, ..TrainSettings::default() };
+        let answer = spread(&model, &train, data);
+        [TermId::Weights, TermId::Gradients, TermId::MasterWeights, TermId::OptimizerStates]
+            .map(|id| answer.term(id).map_or(0, |t| t.bytes))
+    };
+    let whole = [2 * n, 4 * n, 4 * n, 8 * n];
+    let first = [3, 2, 1, 1];
+    for stage in 0..=3 {
+        for data in [1, 8, 64] {
+            for ((bytes, whole), first) in states(stage, data).into_iter().zip(whole).zip(first) {
+                let wanted = if stage >= first { whole / data } else { whole };
+                assert!(bytes.abs_diff(wanted) <= 1 << 20, "stage {stage}, {data} ranks: {bytes} {wanted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_modelled_is_refused_by_its_field() {
+    let model = model("llama-3.2-1b", 2);
+    let refusal = |train: TrainSettings| answer(&model, &train).expect_err("refused").field;
+    let default = TrainSettings::default;
+    assert_eq!(refusal(TrainSettings { offload_params: true, ..default() }), "job.train.offload_params");
+    assert_eq!(refusal(TrainSettings { fsdp: Some("full".into()), ..default() }), "job.train.fsdp");
+    let nf4 = Some("bnb-nf4".to_owned());
+    assert_eq!(refusal(TrainSettings { base_quantization: nf4, ..default() }), "job.train.base_quantization");
+}
+
+#[test]
+fn a_quantised_base_restores_one_matrix_at_a_time() {
+    let model = model("llama-3.1-8b", 32);
+    let lora = Some(Lora { rank: 16, targets: Targets::Named("all-linear".to_owned()) });
+    let plain = TrainSettings { lora, ..TrainSettings::default() };
+    let nf4 = TrainSettings { base_quantization: Some("bnb-nf4".to_owned()), ..plain.clone() };
+    let (plain, nf4) = (answer(&model, &plain).expect("plain"), answer(&model, &nf4).expect("nf4"));
+    let of = |l: &Ledger, id| l.term(id).map_or(0, |t| t.bytes);
+    // Half a byte a weight in the layers; embedding and head stay in 16 bits.
+    let saved = of(&plain, TermId::Weights) - of(&nf4, TermId::Weights);
+    assert!((9 << 30..11 << 30).contains(&saved), "{saved}");
+    assert_eq!(of(&plain, TermId::Gradients), of(&nf4, TermId::Gradients));
+    assert_eq!(of(&plain, TermId::OptimizerStates), of(&nf4, TermId::OptimizerStates));
+}
 
 #[test]
 fn a_phase_is_the_sum_of_its_terms() {

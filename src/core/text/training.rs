@@ -6,8 +6,8 @@ use super::Row;
 pub(super) const ROWS: &[Row] = &[
     (
         "training.one_device",
-        "{field}: training spread over several devices is not modelled yet, and this tool does not guess; describe one device.",
-        "{field}：尚未对跨多个设备的训练建模，本工具不做猜测；请描述单个设备。",
+        "{field}: of training spread over several devices only data parallelism (DDP, ZeRO, FSDP) is modelled yet, and this tool does not guess.",
+        "{field}：跨多个设备的训练目前只对数据并行（DDP、ZeRO、FSDP）建模，本工具不做猜测。",
     ),
     (
         "training.no_offload",
@@ -18,6 +18,21 @@ pub(super) const ROWS: &[Row] = &[
         "training.frozen_base",
         "{field}: a quantised base takes no gradient; give job.train.lora as well, or leave this out.",
         "{field}：量化的底座不接受梯度；请同时给出 job.train.lora，或省略该字段。",
+    ),
+    (
+        "training.data_parallel",
+        "One of {ranks} data-parallel ranks; they hold the same. Buffers that NCCL allocates outside PyTorch are not counted.",
+        "这是 {ranks} 个数据并行 rank 之一，各 rank 占用相同。NCCL 在 PyTorch 之外分配的缓冲区未计入。",
+    ),
+    (
+        "training.reserved",
+        "Allocated bytes: what torch.cuda.max_memory_allocated shows from the second step on. The allocator may reserve more, because tensors of changing size leave gaps, and kernels may take scratch space of their own; that excess is not modelled.",
+        "“已分配”即从第二步起 torch.cuda.max_memory_allocated 显示的值。由于张量大小变化会留下空隙，分配器保留的可能更多，内核也可能自用暂存空间；这部分超出未建模。",
+    ),
+    (
+        "training.sharded_base",
+        "{field}: a quantised base sharded over devices is not modelled yet.",
+        "{field}：尚未对跨设备分片的量化底座建模。",
     ),
     (
         "training.recurrent",

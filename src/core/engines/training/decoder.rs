@@ -33,6 +33,9 @@ impl<'p> Program<'p> {
     /// Everything up to the final norm.
     fn body(&'p self, g: &Graph<'p>, ids: &Tensor, table: &Tensor) -> Tensor {
         let hidden = self.model.hidden_size;
+        if let Some(shards) = &self.shards {
+            shards.begin(g);
+        }
         let raw = self.embedding(g, ids, table);
         let placed = if self.style.positions { self.with_positions(g, &raw) } else { raw.clone() };
         let embedded = g.dropout(&placed, self.dropout.embedding);
@@ -43,7 +46,10 @@ impl<'p> Program<'p> {
         let mut x = embedded.clone();
         for index in 0..self.model.layers.len() {
             g.pool.layer.set(index as u64 + 1);
-            let out = if self.train.checkpointing == Checkpointing::Full {
+            if let Some(shards) = &self.shards {
+                x = shards.enter(g, index, &x);
+            }
+            let mut out = if self.train.checkpointing == Checkpointing::Full {
                 let shared = shared.clone();
                 g.checkpoint(&[&x], move |g, x| {
                     let out = self.layer(g, index, &x[0], &shared);
@@ -56,6 +62,9 @@ impl<'p> Program<'p> {
             } else {
                 self.layer(g, index, &x, &shared)
             };
+            if let Some(shards) = &self.shards {
+                out = shards.leave(g, index, &out);
+            }
             x = out;
         }
         g.pool.layer.set(0);

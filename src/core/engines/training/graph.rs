@@ -29,6 +29,8 @@ pub(super) struct Rules {
     pub(super) accumulated: bool,
     /// A second gradient of a tensor is added into the first where nobody else holds it; else into a new one.
     pub(super) in_place_sums: bool,
+    /// Whole gradients are there only until they have been scattered over the ranks.
+    pub(super) scattered: bool,
     /// Dropout is one kernel with a mask of one byte; else noise in the input's dtype and a product.
     pub(super) fused_dropout: bool,
 }
@@ -209,7 +211,7 @@ impl<'a> Graph<'a> {
                 if leaf.pending.get() > 0 {
                     leaf.buffer.replace(Some(sum));
                 } else if leaf.stays && !self.rules.accumulated {
-                    sum.set_kind(Kind::Gradients);
+                    sum.set_kind(if self.rules.scattered { Kind::Gathered } else { Kind::Gradients });
                     self.gradients.borrow_mut().push(sum);
                 }
             }

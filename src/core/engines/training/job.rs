@@ -1,7 +1,8 @@
 //! A training job as it is asked: what is accepted, warned about and fixed before a step runs.
 
 use super::program::{Names, Program};
-use super::settings::{Precision, TrainSettings};
+use super::settings::{FULL_SHARD, Precision, SHARD_GRAD_OP, TrainSettings};
+use super::shards::Shards;
 use super::style::style;
 use crate::engines::transformers::layout::Layout;
 use crate::engines::{CacheImpl, LogitsKept, ServeSettings};
@@ -71,7 +72,11 @@ impl<'a> Job<'a> {
             padding_mask: train.padding_mask,
             ..ServeSettings::default()
         };
-        let e = train.precision.parameter_bytes();
+        let shards = Shards::new(model, train, inputs.parallel.data);
+        // Sharded parameters are gathered in half precision, where that is asked for; autocast has nothing to do.
+        let mixed = train.precision.mixed();
+        let e = if shards.is_some() && mixed { 2 } else { train.precision.parameter_bytes() };
+        let fast = (mixed && shards.is_none()).then_some(2);
         let mut warnings = Vec::new();
         if class.attention(&serve) != train.attention {
             let message = Message::new("transformers.no_sdpa");
@@ -94,7 +99,8 @@ impl<'a> Job<'a> {
             layout: Layout::new(model, class, &serve, e),
             names: Names { up: "up_proj", down: "down_proj", output: "o_proj", qkv: "qkv_proj" },
             e,
-            fast: train.precision.mixed().then_some(2),
+            fast,
+            shards,
             half_to_float: train.precision == Precision::Fp16Mixed,
             full_width_qk_norm: matches!(
                 model.model_type.as_str(),
@@ -110,16 +116,19 @@ impl<'a> Job<'a> {
 
 /// What is accepted by name but not modelled yet: told, not guessed.
 fn not_yet(inputs: &TrainInputs<'_>) -> Result<(), Problem> {
-    let TrainInputs { train, parallel, device, .. } = *inputs;
-    let sharded = parallel.tensor > 1 || parallel.pipeline > 1 || parallel.expert > 1 || parallel.context > 1;
-    if sharded || parallel.data > 1 || device.count > 1 {
+    let TrainInputs { train, parallel, .. } = *inputs;
+    let split = parallel.tensor > 1 || parallel.pipeline > 1 || parallel.expert > 1 || parallel.context > 1;
+    if split {
         return Err(refused("parallel", "training.one_device"));
     }
-    if train.zero_stage > 0 {
-        return Err(refused("job.train.zero_stage", "training.one_device"));
+    if let Some(fsdp) = &train.fsdp
+        && ![FULL_SHARD, SHARD_GRAD_OP].contains(&fsdp.as_str())
+    {
+        let accepted = format!("null, {FULL_SHARD}, {SHARD_GRAD_OP}");
+        return Err(Problem::not_accepted("job.train.fsdp", fsdp.as_str(), accepted));
     }
-    if train.fsdp.is_some() {
-        return Err(refused("job.train.fsdp", "training.one_device"));
+    if train.shards_parameters() && parallel.data > 1 && train.base_quantization.is_some() {
+        return Err(refused("job.train.base_quantization", "training.sharded_base"));
     }
     if train.offload_optimizer {
         return Err(refused("job.train.offload_optimizer", "training.no_offload"));

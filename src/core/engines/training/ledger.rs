@@ -22,6 +22,7 @@ const TERMS: &[(TermId, &[Kind], &str)] = &[
     (TermId::MasterWeights, &[Kind::Master], "Σ trained tensors ⌈elements · 4 / 512⌉ · 512"),
     (TermId::OptimizerStates, &[Kind::States], "Σ states of trained tensors"),
     (TermId::OptimizerTransient, &[Kind::OptimizerTransient], "temporaries of the optimizer's widest moment"),
+    (TermId::ZeroBuffers, &[Kind::Gathered], ALIVE),
     (TermId::SavedActivations, &[Kind::Saved], ALIVE),
     (TermId::RecomputeTransient, &[Kind::Recompute], ALIVE),
     (TermId::Activations, &[Kind::Activations], ALIVE),
@@ -47,8 +48,16 @@ fn total(figures: &[u64]) -> Result<u64, Overflow> {
 fn simulate(job: &Job<'_>, states: &States, counted: bool) -> Result<Step, Problem> {
     let train = job.program.train;
     // fp32 gradients beside bf16 parameters stay: each step adds to them.
-    let accumulated = train.gradient_accumulation > 1 || train.precision == Precision::Bf16Master;
-    run(&job.program, states, Rules { accumulated, in_place_sums: !counted, fused_dropout: !counted })
+    // So do the shares of ZeRO 2, into which each bucket is reduced.
+    let shared = states.ranks > 1 && train.stage() == 2;
+    let gathered = states.ranks > 1 && train.shards_parameters();
+    let accumulated =
+        !gathered && (train.gradient_accumulation > 1 || train.precision == Precision::Bf16Master || shared);
+    run(
+        &job.program,
+        states,
+        Rules { accumulated, in_place_sums: !counted, scattered: gathered, fused_dropout: !counted },
+    )
 }
 
 /// Peak of a job in bytes, for searches: what [`ledger`] answers as `peak_bytes`.
@@ -56,7 +65,7 @@ fn simulate(job: &Job<'_>, states: &States, counted: bool) -> Result<Step, Probl
 /// Errors: as the ledger.
 pub fn peak_bytes(inputs: &TrainInputs<'_>) -> Result<u64, Problem> {
     let job = Job::new(inputs)?;
-    let step = simulate(&job, &states(inputs.model, inputs.train)?, true)?;
+    let step = simulate(&job, &states(inputs.model, inputs.train, inputs.parallel.data)?, true)?;
     let outside = Outside::new(inputs);
     let highest = step.forward.bytes.max(step.backward.bytes).max(step.optimizer.bytes);
     Ok(total(&[highest, outside.context.bytes, outside.workspace.bytes, outside.others])?)
@@ -93,7 +102,7 @@ impl Outside {
 /// Errors: what is not modelled, with the field.
 pub fn ledger(inputs: &TrainInputs<'_>) -> Result<Ledger, Problem> {
     let job = Job::new(inputs)?;
-    let states = states(inputs.model, inputs.train)?;
+    let states = states(inputs.model, inputs.train, inputs.parallel.data)?;
     let step = simulate(&job, &states, true)?;
     let low = simulate(&job, &states, false)?;
     let outside = Outside::new(inputs);
@@ -130,7 +139,10 @@ pub fn ledger(inputs: &TrainInputs<'_>) -> Result<Ledger, Problem> {
         Verdict::DoesNotFit
     };
     let mut warnings = job.warnings;
-    warnings.push(Message::new("transformers.reserved"));
+    if states.ranks > 1 {
+        warnings.push(Message::new("training.data_parallel").with("ranks", states.ranks));
+    }
+    warnings.push(Message::new("training.reserved"));
     Ok(Ledger {
         terms,
         phases,
@@ -181,6 +193,9 @@ fn rows(
             TermId::Weights | TermId::MasterWeights | TermId::OptimizerStates | TermId::Gradients
         );
         let band = if stays { 0 } else { bytes / 100 * job.spread };
+        // DeepSpeed gathers parameters until so many are alive; counted is one layer and the next.
+        let gathers = id == TermId::ZeroBuffers && states.ranks > 1 && inputs.train.zero_stage == 3;
+        let live = if gathers && inputs.train.fsdp.is_none() { live_parameters(states, inputs) } else { 0 };
         let t = inputs.train;
         let mut working = Working::new(formula, bytes);
         if stays {
@@ -201,15 +216,24 @@ fn rows(
             id,
             bytes,
             low: low.saturating_sub(band),
-            high: bytes.saturating_add(band),
+            high: bytes.saturating_add(band).max(live),
             residency: if stays { Residency::Resident } else { Residency::Transient },
             phases,
-            provenance: if band == 0 && low == bytes { Provenance::Exact } else { Provenance::Bounded },
+            provenance: if band == 0 && low == bytes && live <= bytes {
+                Provenance::Exact
+            } else {
+                Provenance::Bounded
+            },
             source: "torch 2.15 autograd, transformers 5.24 modelling code",
             working,
         }
     };
     sizes.into_iter().map(row).collect()
+}
+
+/// Bytes of as many gathered parameters as ZeRO 3 keeps alive by default (`stage3_max_live_parameters`, 1e9).
+fn live_parameters(states: &States, inputs: &TrainInputs<'_>) -> u64 {
+    states.parameters.min(1_000_000_000).saturating_mul(inputs.train.precision.parameter_bytes())
 }
 
 fn other_processes(bytes: u64) -> Term {

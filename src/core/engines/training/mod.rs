@@ -1,8 +1,9 @@
-//! Training: every byte of one step of a Hugging Face model on one device.
+//! Training: every byte of one step of a Hugging Face model on one device, alone or one of data-parallel ranks.
 //!
-//! `graph` is a small autograd over tensors without values, `ops`, `kernels` and `program` are PyTorch's operators
-//! with what each keeps for backward, `attention`, `feed_forward`, `decoder` and `head` write the modelling code with
-//! them, `step` runs it, and `ledger` reads the peaks off.
+//! `graph` is a small autograd over tensors without values (`tensor`, `pool`), `ops`, `kernels` and `norms` are
+//! PyTorch's operators with what each keeps for backward, `program`, `attention`, `feed_forward`, `experts`, `decoder`
+//! and `head` write the modelling code with them, `shards` gathers and scatters, `states` and `optimizer` know what
+//! stays, `step` runs it all, and `ledger` reads the peaks off. transformers 5.24, torch 2.15, peft 0.21.
 
 mod attention;
 mod checkpoint;
@@ -22,6 +23,7 @@ mod pool;
 mod program;
 mod rotary;
 mod settings;
+mod shards;
 mod states;
 mod step;
 mod style;

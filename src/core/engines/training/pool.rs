@@ -31,10 +31,12 @@ pub(super) enum Kind {
     Loss,
     /// Made again while recomputing.
     Recompute,
+    /// Gathered parameters, and buffers that gradients are reduced in.
+    Gathered,
 }
 
 /// Kinds there are.
-pub(super) const KINDS: usize = 11;
+pub(super) const KINDS: usize = 12;
 
 /// Bytes by kind.
 pub(super) type ByKind = [u64; KINDS];

@@ -5,6 +5,7 @@ use super::graph::{Data, Graph, Tensor};
 use super::ops::F32;
 use super::pool::BLOCK;
 use super::settings::TrainSettings;
+use super::shards::Shards;
 use super::style::Style;
 use crate::engines::transformers::class::Class;
 use crate::engines::transformers::layout::Layout;
@@ -31,6 +32,8 @@ pub(super) struct Program<'a> {
     pub(super) full_width_qk_norm: bool,
     /// Dropout probabilities that are not zero.
     pub(super) dropout: Dropout,
+    /// How parameters are sharded, where they are.
+    pub(super) shards: Option<Shards>,
     /// Attention weights that the last layer returned, where the class's layers return them.
     pub(super) returned: RefCell<Option<Tensor>>,
     /// Casts of parameters that autocast keeps until its block ends.

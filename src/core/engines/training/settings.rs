@@ -190,6 +190,23 @@ pub struct TrainSettings {
     pub base_quantization: Option<String>,
 }
 
+/// FSDP that shards parameters, gradients and optimizer states.
+pub const FULL_SHARD: &str = "full_shard";
+/// FSDP whose gathered parameters stay from forward to backward.
+pub const SHARD_GRAD_OP: &str = "shard_grad_op";
+
+impl TrainSettings {
+    /// From which states on a rank holds a share: 0 none, 1 optimizer, 2 gradients as well, 3 parameters as well.
+    pub fn stage(&self) -> u64 {
+        if self.fsdp.is_some() { 3 } else { self.zero_stage }
+    }
+
+    /// Whether a rank holds a share of the parameters only.
+    pub fn shards_parameters(&self) -> bool {
+        self.stage() >= 3
+    }
+}
+
 impl Default for TrainSettings {
     fn default() -> Self {
         TrainSettings {

@@ -3,6 +3,7 @@
 
 use super::optimizer::{Transients, fixed, state};
 use super::settings::{Precision, TrainSettings};
+use crate::memory::training::reduce_buckets_bytes;
 use crate::memory::weights;
 use crate::memory::{Parallel, WeightsSpec};
 use crate::model::{DType, Model, Quantization, TensorClass, TensorGroup};
@@ -36,6 +37,24 @@ pub(super) struct States {
     pub(super) transient: u64,
     pub(super) trained_parameters: u64,
     pub(super) parameters: u64,
+    /// Buffers that gradients are reduced in.
+    pub(super) buckets: u64,
+    /// Data-parallel ranks.
+    pub(super) ranks: u64,
+}
+
+impl Held {
+    /// Elements of one rank's share: the first dimension is split, the last rank's padding counted.
+    fn shard(&self, ranks: u64) -> u64 {
+        let first = if self.stack > 1 { self.stack } else { self.rows };
+        let rest = self.elements.checked_div(first).unwrap_or(0);
+        first.div_ceil(ranks).saturating_mul(rest)
+    }
+
+    /// The tensor as one rank holds it.
+    fn shared(self, ranks: u64) -> Held {
+        Held { elements: self.shard(ranks), ..self }
+    }
 }
 
 /// Every parameter tensor, adapters included.
@@ -106,15 +125,20 @@ pub(super) fn rounded(elements: u64, e: u64) -> u64 {
 /// The states of a job.
 ///
 /// Errors: a scheme of the base that does not fit the model.
-pub(super) fn states(model: &Model, train: &TrainSettings) -> Result<States, Problem> {
+pub(super) fn states(model: &Model, train: &TrainSettings, ranks: u64) -> Result<States, Problem> {
     let quantised = base(model, train)?;
-    let mut sum = States { optimizer: fixed(train.optimizer), ..States::default() };
+    let ranks = ranks.max(1);
+    let mut sum = States { optimizer: fixed(train.optimizer), ranks, ..States::default() };
+    let stage = if ranks > 1 { train.stage() } else { 0 };
+    let mut grads = 0u64;
     let mut transients = Transients::new(train);
     for h in held(model, train) {
-        let times = |bytes: u64| bytes.saturating_mul(h.count);
+        let count = h.count;
+        let times = |bytes: u64| bytes.saturating_mul(count);
         sum.parameters = sum.parameters.saturating_add(times(h.elements));
         if quantised.is_none() || h.trained {
-            sum.weights = sum.weights.saturating_add(times(rounded(h.elements, h.e)));
+            let own = if stage >= 3 { h.shard(ranks) } else { h.elements };
+            sum.weights = sum.weights.saturating_add(times(rounded(own, h.e)));
         }
         if !h.trained {
             continue;
@@ -122,7 +146,10 @@ pub(super) fn states(model: &Model, train: &TrainSettings) -> Result<States, Pro
         sum.trained_parameters = sum.trained_parameters.saturating_add(times(h.elements));
         let master = train.precision == Precision::Bf16Master;
         let wide = if master { 4 } else { h.e };
-        sum.gradients = sum.gradients.saturating_add(times(rounded(h.elements, wide)));
+        let own = if stage >= 2 { h.shard(ranks) } else { h.elements };
+        sum.gradients = sum.gradients.saturating_add(times(rounded(own, wide)));
+        grads = grads.saturating_add(times(rounded(h.elements, wide)));
+        let h = if stage >= 1 { h.shared(ranks) } else { h };
         if master {
             sum.master = sum.master.saturating_add(times(rounded(h.elements, 4)));
         }
@@ -132,6 +159,15 @@ pub(super) fn states(model: &Model, train: &TrainSettings) -> Result<States, Pro
         transients.add(&h, wide);
     }
     sum.transient = transients.widest();
+    // DistributedDataParallel keeps a copy of every gradient in its buckets (`gradient_as_bucket_view=False`); ZeRO 1
+    // and 2 reduce through two buckets, communication overlapping.
+    let e = if train.precision == Precision::Bf16Master { 2 } else { train.precision.parameter_bytes() };
+    sum.buckets = match stage {
+        _ if ranks == 1 => 0,
+        0 => grads,
+        1 | 2 => reduce_buckets_bytes(train.reduce_bucket_elements, e, true)?.0,
+        _ => 0,
+    };
     sum.weights = sum.weights.saturating_add(quantised.unwrap_or(0));
     Ok(sum)
 }

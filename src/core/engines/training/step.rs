@@ -24,12 +24,12 @@ pub(super) fn run(program: &Program<'_>, states: &States, rules: Rules) -> Resul
     let mut resident = vec![
         pool.take("weights", states.weights, Kind::Weights),
         pool.take("buffers", program.buffers(), Kind::Weights),
-        pool.take("quantised", 0, Kind::Weights),
     ];
     pool.start();
     let load = pool.peak();
     resident.push(pool.take("master", states.master, Kind::Master));
     resident.push(pool.take("states", states.optimizer - states.paged, Kind::States));
+    resident.push(pool.take("buckets", states.buckets, Kind::Gathered));
     if rules.accumulated {
         resident.push(pool.take("gradients", states.gradients, Kind::Gradients));
     }
@@ -42,15 +42,25 @@ pub(super) fn run(program: &Program<'_>, states: &States, rules: Rules) -> Resul
     let forward = pool.peak();
     pool.start();
     let seed = graph.new_like("ones_like", &loss.data, loss.data.e);
+    if let Some(shards) = &program.shards {
+        shards.before_backward(&graph);
+    }
     graph.backward(&loss, seed.clone(), 0);
+    if let Some(shards) = &program.shards {
+        shards.finish(&graph);
+    }
     let backward = pool.peak();
     drop(seed);
     drop((logits, loss));
+    ids.data.set_kind(Kind::Activations);
     pool.start();
     let gradients = graph.take_gradients();
     let transient = pool.take("optimizer", states.transient, Kind::OptimizerTransient);
     let optimizer = pool.peak();
     drop((transient, gradients, resident, padding));
+    if let Some(shards) = &program.shards {
+        shards.clear();
+    }
     if pool.overflowed() {
         return Err(Overflow.into());
     }
