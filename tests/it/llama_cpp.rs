@@ -163,3 +163,88 @@ fn the_surface_agrees_with_the_ledger() {
         }
     }
 }
+
+/// The figures of Ollama's log line `offload to cuda`, to the decimal printed.
+#[test]
+fn estimates_that_ollama_prints() {
+    // Model, quantisation, settings, devices; kv, graph full, graph partial in MiB, and the step of the last digit.
+    let gib = 102.4;
+    let rows = [
+        // ollama/ollama#7255: on Metal the graphs are equal, so only the full one holds here.
+        (
+            "llama-3.1-70b",
+            json!({"engine_version": "0.3.13", "max_model_len": 2048, "max_num_seqs": 1}),
+            1,
+            [640.0, 324.0, 0.0],
+            0.1,
+        ),
+        // ollama/ollama#8922
+        (
+            "llama-3.1-70b",
+            json!({"engine_version": "0.5.7", "max_model_len": 2048, "max_num_seqs": 4}),
+            3,
+            [2560.0, 1126.4, 0.0],
+            gib,
+        ),
+        // ollama/ollama#10823; its tokenizer lists 64 entries fewer than the embedding has rows.
+        (
+            "gemma-3-27b",
+            json!({"engine_version": "0.7.0", "max_model_len": 4096, "max_num_seqs": 1}),
+            1,
+            [944.0, 522.5, 0.0],
+            0.3,
+        ),
+        (
+            "gemma-3-27b",
+            json!({"engine_version": "0.7.0", "max_model_len": 4096, "max_num_seqs": 1}),
+            1,
+            [0.0, 0.0, 1638.4],
+            gib,
+        ),
+        // A run of gemma3:12b with two parallel requests, 8192 tokens in all.
+        (
+            "gemma-3-12b",
+            json!({"engine_version": "0.9.0", "max_model_len": 4096, "max_num_seqs": 2}),
+            1,
+            [1331.2, 0.0, 0.0],
+            gib,
+        ),
+    ];
+    for (model, mut serve, devices, want, step) in rows {
+        serve["engine"] = "ollama".into();
+        let scenario = json!({"model": {"preset": model}, "device": {"total_bytes": 1_u64 << 38, "count": devices},
+            "weights": {"quantization": "gguf:Q4_K_M"}, "job": {"serve": serve}});
+        let found = ledger(&resolved(&scenario));
+        let own = found.warnings.iter().find(|w| w.id == "ollama.estimate").unwrap();
+        for (name, want) in
+            ["kv", "graph_full", "graph_partial"].into_iter().zip(want).filter(|(_, w)| *w > 0.0)
+        {
+            let (_, value) = own.args.iter().find(|(arg, _)| *arg == name).unwrap();
+            let Value::Number(bytes) = serde_json::to_value(value).unwrap() else { panic!("{value:?}") };
+            let mib = bytes.as_f64().unwrap() / 1_048_576.0;
+            assert!((mib - want).abs() <= step * 0.51, "{model} {serve} {name}: {mib:.2}, printed {want}");
+        }
+    }
+}
+
+/// Ollama multiplies the context by its slots, and offloads what its estimate has room for.
+#[test]
+fn ollama_starts_llama_cpp() {
+    let of = |device: &str, serve: Value| {
+        let scenario = json!({"model": {"preset": "llama-3.1-70b"}, "device": {"preset": device},
+            "weights": {"quantization": "gguf:Q4_K_M"}, "job": {"serve": serve}});
+        ledger(&resolved(&scenario))
+    };
+    let one = of("h100-80gb", json!({"engine": "ollama", "max_model_len": 2048, "max_num_seqs": 1}));
+    let four = of("h100-80gb", json!({"engine": "ollama", "max_model_len": 2048, "max_num_seqs": 4}));
+    assert_eq!(bytes(&four, TermId::KvCache), 4 * bytes(&one, TermId::KvCache));
+    let part = of("rtx-4090", json!({"engine": "ollama", "engine_version": "0.9.0", "max_model_len": 2048}));
+    assert_ne!(part.verdict, Verdict::DoesNotFit);
+    let on_host = part.host.iter().find(|t| t.id == TermId::Weights).unwrap().bytes;
+    assert!(on_host > bytes(&part, TermId::Weights) / 2, "{on_host}");
+    let whole = of(
+        "rtx-4090",
+        json!({"engine": "ollama", "engine_version": "0.9.0", "max_model_len": 2048, "gpu_layers": 81}),
+    );
+    assert_eq!(whole.verdict, Verdict::DoesNotFit);
+}

@@ -27,6 +27,9 @@ const JOBS: &[(&str, &str, &str)] = &[
     ("mistral-7b-v0.1", "a10", r#"{"engine": "transformers", "attention": "sdpa", "cache": "static"}"#),
     ("qwen3-30b-a3b", "h100-80gb", r#"{"engine": "transformers", "attention": "sdpa"}"#),
     ("qwen3-32b", "l4", r#"{"engine": "transformers", "attention": "flash"}"#),
+    ("llama-3.1-8b", "rtx-4090", r#"{"engine": "llama_cpp", "max_model_len": 16384, "max_num_seqs": 4}"#),
+    ("gemma-3-12b", "l40s", r#"{"engine": "llama_cpp"}"#),
+    ("qwen3-32b", "l4", r#"{"engine": "ollama", "engine_version": "0.9.0"}"#),
 ];
 
 fn jobs() -> Vec<(String, Resolved)> {

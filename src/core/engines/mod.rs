@@ -2,6 +2,7 @@
 
 mod llama_cpp;
 mod lmdeploy;
+mod ollama;
 mod pooled;
 mod settings;
 mod sglang;
@@ -148,7 +149,7 @@ pub const ENGINES: &[&dyn Engine] = &[
     &transformers::Transformers,
     &sglang::Sglang,
     &llama_cpp::LlamaCpp,
-    &NotModelled { id: "ollama", name: "Ollama" },
+    &ollama::Ollama,
     &tensorrt_llm::TensorrtLlm,
     &tgi::Tgi,
     &lmdeploy::Lmdeploy,
@@ -179,41 +180,4 @@ pub fn engine(id: &str) -> Result<&'static dyn Engine, Problem> {
         let ids: Vec<_> = ENGINES.iter().map(|e| e.id()).collect();
         Problem::not_accepted("job.serve.engine", id, ids.join(", "))
     })
-}
-
-/// An engine whose rules are not in the core yet: it says so instead of guessing.
-struct NotModelled {
-    id: &'static str,
-    name: &'static str,
-}
-
-impl NotModelled {
-    fn problem(&self) -> Problem {
-        let modelled: Vec<_> = ENGINES.iter().filter(|e| e.modelled()).map(|e| e.id()).collect();
-        let message = crate::units::Message::new("problem.engine_not_modelled")
-            .with("engine", self.name)
-            .with("accepted", modelled.join(", "));
-        Problem::new("job.serve.engine", message)
-    }
-}
-
-impl Engine for NotModelled {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-    fn name(&self) -> &'static str {
-        self.name
-    }
-    fn modelled(&self) -> bool {
-        false
-    }
-    fn options(&self) -> &'static [EngineOption] {
-        &[]
-    }
-    fn ledger(&self, _: &Inputs<'_>) -> Result<Ledger, Problem> {
-        Err(self.problem())
-    }
-    fn surface(&self, _: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-        Err(self.problem())
-    }
 }

@@ -95,6 +95,36 @@ pub(super) const ROWS: &[Row] = &[
         "该引擎未计入草稿模型及其缓存和计算缓冲区",
     ),
     (
+        "llama_cpp.fork",
+        "ik_llama.cpp: every layer keeps the whole context; the compute buffer of some of its versions is one row of the batch larger (up to 3 %)",
+        "ik_llama.cpp：每层都保留完整上下文；其部分版本的计算缓冲区会多出一行批数据（最多 3 %）",
+    ),
+    (
+        "llama_cpp.fork_latent",
+        "ik_llama.cpp: the compute buffer of its latent attention is not modelled; logs print several times what is shown here",
+        "ik_llama.cpp：尚未为其潜变量注意力的计算缓冲区建模；日志中的数值是此处的数倍",
+    ),
+    (
+        "llama_cpp.file_not_used",
+        "the dropped file is not used for this engine: bytes of tensors follow the mix of weights.quantization",
+        "该引擎未使用拖入的文件：张量字节按 weights.quantization 的混合规则计算",
+    ),
+    (
+        "ollama.runs_llama_cpp",
+        "Ollama starts the runner for n_ctx {n_ctx}: num_ctx {num_ctx} times {parallel} parallel requests. The buffers are those of llama.cpp about {build}; models that run in Ollama's own engine lay out caches of sliding windows differently.",
+        "Ollama 以 n_ctx {n_ctx} 启动 runner：num_ctx {num_ctx} 乘以 {parallel} 个并行请求。缓冲区按约 {build} 的 llama.cpp 计算；使用 Ollama 自有引擎的模型，其滑动窗口缓存的布局有所不同。",
+    ),
+    (
+        "ollama.estimate",
+        "Ollama's own estimate, as its log prints it: {layers} of {of} layers offloaded; required full {full}, partial {partial}, kv {kv}; graph full {graph_full}, partial {graph_partial}. It decides the layers; the rows here are what the runner then takes.",
+        "Ollama 自身的估计（与其日志一致）：卸载 {of} 层中的 {layers} 层；required full {full}，partial {partial}，kv {kv}；graph full {graph_full}，partial {graph_partial}。它决定层数；此处各行是 runner 实际占用。",
+    ),
+    (
+        "ollama.version_not_given",
+        "engine_version is not given: the rules of the newest release known here (0.30) are taken; defaults of num_ctx and num_parallel changed with 0.7 and 0.15.5",
+        "没有给出 engine_version：按此处已知的最新版本（0.30）计算；num_ctx 与 num_parallel 的默认值在 0.7 与 0.15.5 有变化",
+    ),
+    (
         "llama_cpp.mmap",
         "weights on the host are mapped from the file: they count as page cache and can be dropped under pressure; with no_mmap they are read into memory",
         "主机上的权重由文件映射：算作页缓存，内存紧张时可被丢弃；使用 no_mmap 时会读入内存",

@@ -173,6 +173,14 @@ fn warnings(inputs: &Inputs<'_>, account: &Account, peak_bytes: u64) -> Vec<Mess
     if inputs.draft.is_some() || serve.num_speculative_tokens > 0 {
         out.push(Message::new("llama_cpp.draft_not_modelled"));
     }
+    let latent =
+        model.layers.iter().any(|l| matches!(l.attention.kind, crate::model::AttentionKind::Mla { .. }));
+    if s.build.ik {
+        out.push(Message::new(if latent { "llama_cpp.fork_latent" } else { "llama_cpp.fork" }));
+    }
+    if inputs.weights.file.is_some() {
+        out.push(Message::new("llama_cpp.file_not_used"));
+    }
     if s.mmap && account.weights[host].point > 0 {
         out.push(Message::new("llama_cpp.mmap"));
     }

@@ -17,8 +17,39 @@ mod surface;
 mod version;
 
 use super::{Detail, Engine, EngineOption, Inputs, Surface};
-use crate::memory::Ledger;
+use crate::memory::{Ledger, WeightsSpec};
+use crate::model::Model;
 use crate::units::Problem;
+
+/// The ledger of settings that another engine hands on.
+///
+/// Errors: as the ledger.
+pub(super) fn ledger_of(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
+    ledger::ledger(inputs, detail)
+}
+
+/// The surface of settings that another engine hands on.
+///
+/// Errors: as the ledger.
+pub(super) fn surface_of(inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
+    surface::surface(inputs)
+}
+
+/// Bytes of each layer of the file, and of the output (norm, and head or tied embedding).
+///
+/// Errors: a quantisation that GGUF does not have.
+pub(super) fn layer_bytes(model: &Model, spec: &WeightsSpec) -> Result<(Vec<u64>, u64), Problem> {
+    let place = place::place(model.layers.len(), 0, &[1.0], true);
+    let layout = parts::Layout::new(model, spec, place)?;
+    let mut layers = vec![0_u64; model.layers.len()];
+    for piece in &layout.pieces {
+        if let Some(sum) = piece.layer.and_then(|layer| layers.get_mut(layer)) {
+            *sum = sum.saturating_add(piece.bytes);
+        }
+    }
+    let output = layout.bytes(None, parts::Part::Output);
+    Ok((layers, output.saturating_add(layout.bytes(None, parts::Part::FinalNorm))))
+}
 
 /// llama.cpp's server.
 pub(super) struct LlamaCpp;
