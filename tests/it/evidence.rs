@@ -33,6 +33,7 @@ fn said(text: &[u8]) -> Map<String, Value> {
     let Value::Object(mut map) = read(text).evidence.to_json() else { panic!("no object") };
     map.remove("lines");
     map.remove("errors");
+    map.remove("derived");
     map
 }
 
@@ -124,6 +125,21 @@ fn ranks_are_told_apart_and_the_first_error_counts() {
 2025-10-21 06:12:11,000 CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 79.11 GiB
 ";
     assert_eq!(read(timed.as_bytes()).evidence.bytes("tried_to_allocate"), Some(3 << 30));
+}
+
+#[test]
+fn what_follows_from_a_message_is_computed() {
+    let text = "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 24.00 GiB of which 1.00 GiB is \
+        free. Process 7 has 4.00 GiB memory in use. Including non-PyTorch memory, this process has 19.00 GiB memory in \
+        use. Of the allocated memory 12.00 GiB is allocated by PyTorch, and 6.00 GiB is reserved by PyTorch but unallocated.";
+    let json = read(text.as_bytes()).evidence.to_json();
+    let gib = |n: u64| Value::from(n << 30);
+    assert_eq!(json["other_processes"], gib(4));
+    assert_eq!(json["derived"]["other"], gib(4));
+    assert_eq!(json["derived"]["non_torch"], gib(1));
+    assert_eq!(json["derived"]["shortfall"], gib(2));
+    assert_eq!(json["derived"]["unallocated_share"], 0.3333);
+    assert_eq!(json["derived"]["request_exceeds_device"], false);
 }
 
 #[test]

@@ -9,6 +9,8 @@ mod checkpoint_bytes;
 mod device_map;
 mod docs;
 mod evidence;
+mod evidence_torch;
+mod from_log;
 mod generate;
 mod gguf_models;
 mod hardware;

@@ -138,6 +138,12 @@ impl Evidence {
             map.insert(key.id.to_owned(), value);
             lines.insert(key.id.to_owned(), json!(fact.line));
         }
+        for (key, value) in self.derived() {
+            map.insert(key.to_owned(), value);
+        }
+        if !self.holders.is_empty() {
+            map.insert("holders".to_owned(), json!(self.holders));
+        }
         if !lines.is_empty() {
             map.insert("lines".to_owned(), Value::Object(lines));
         }

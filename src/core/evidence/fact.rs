@@ -64,6 +64,8 @@ pub struct Evidence {
     pub facts: Vec<Fact>,
     /// Errors and notices in the order printed.
     pub errors: Vec<ErrorSeen>,
+    /// What holds most of the allocated bytes, where a snapshot of the allocator says so; the greatest first.
+    pub holders: Vec<super::Holder>,
 }
 
 impl Evidence {

@@ -6,21 +6,27 @@
 
 mod choose;
 mod decode;
+mod derived;
 mod fact;
 mod find;
 mod found;
 mod keys;
 mod lines;
 mod number;
+mod pickle;
 mod prefix;
 mod readers;
+mod redact;
 mod rule;
 mod scan;
+mod snapshot;
 mod window;
 
 pub use fact::{ErrorSeen, Evidence, Fact, Figure};
 pub use keys::{KEYS, KINDS, Key, KeyKind, Kind, Pick, Weight, key_of, kind_of};
 pub use readers::{READERS, Reader};
+pub use redact::{Redacted, redact};
+pub use snapshot::Holder;
 
 use crate::units::Message;
 
@@ -47,7 +53,12 @@ pub struct Reading {
 /// ```
 pub fn read(bytes: &[u8]) -> Reading {
     let mut found = found::Found::default();
-    scan::scan(&decode::text(bytes), &mut found);
+    // A pickle that is no snapshot is no text either.
+    if snapshot::is_pickle(bytes) {
+        snapshot::snapshot(bytes, &mut found);
+    } else {
+        scan::scan(&decode::text(bytes), &mut found);
+    }
     let format = found.format();
     Reading { format, evidence: found.evidence, warnings: found.warnings }
 }

@@ -2,6 +2,7 @@
 
 mod advice;
 mod fields;
+mod from_log;
 mod lookup;
 mod markdown;
 mod nearest;
@@ -17,6 +18,7 @@ mod working;
 
 pub use advice::{AdviceRow, advice_json, advice_lines, advice_rows};
 pub use fields::{Field, Kind, SCENARIO, field, paths};
+pub use from_log::{Filled, from_log};
 pub use lookup::lookup;
 pub use markdown::markdown;
 pub use plain::{Layout, plain};

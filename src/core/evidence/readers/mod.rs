@@ -9,6 +9,7 @@ mod ollama;
 mod sglang;
 mod tgi;
 mod torch_oom;
+mod torch_stats;
 mod training;
 mod trtllm;
 mod vllm;
@@ -33,6 +34,8 @@ const fn reader(id: &'static str, rules: &'static [Rule]) -> Reader {
 /// Every family.
 pub const READERS: &[Reader] = &[
     reader("pytorch-oom", torch_oom::RULES),
+    reader("pytorch-memory-stats", torch_stats::RULES),
+    reader("pytorch-snapshot", &[]),
     reader("cuda-error", cuda::RULES),
     reader("nccl", nccl::RULES),
     reader("vllm", vllm::ERRORS),

@@ -78,9 +78,21 @@ const COMMAND: &[Take] = &[
 
 /// Settings.
 pub(crate) const RULES: &[Rule] = &[
-    Rule::new("Initializing an LLM engine").engine("vllm").reach(3000).takes(CONFIG),
-    Rule::new("Initializing a V1 LLM engine").engine("vllm").reach(3000).takes(CONFIG),
-    Rule::new("Initializing a V0 LLM engine").engine("vllm").reach(3000).takes(CONFIG),
+    Rule::new("Initializing an LLM engine")
+        .engine("vllm")
+        .reach(3000)
+        .takes(CONFIG)
+        .more(|w, f| core(w, f, "V0")),
+    Rule::new("Initializing a V0 LLM engine")
+        .engine("vllm")
+        .reach(3000)
+        .takes(CONFIG)
+        .more(|w, f| core(w, f, "V0")),
+    Rule::new("Initializing a V1 LLM engine")
+        .engine("vllm")
+        .reach(3000)
+        .takes(CONFIG)
+        .more(|w, f| core(w, f, "V1")),
     Rule::new("non-default args: {").engine("vllm").reach(3000).takes(ARGUMENTS),
     Rule::new("args: Namespace(")
         .engine("vllm")
@@ -97,6 +109,11 @@ pub(crate) const RULES: &[Rule] = &[
 
 use crate::evidence::found::Found;
 use crate::evidence::window::Window;
+
+/// Which of the two engine cores started.
+fn core(window: &Window, found: &mut Found, which: &str) {
+    found.fact(window, 0, "engine_core", crate::evidence::Figure::Text(which.to_owned()));
+}
 
 /// `vllm serve MODEL`.
 fn served(window: &Window, found: &mut Found) {
