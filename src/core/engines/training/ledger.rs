@@ -17,10 +17,10 @@ const PHASES: [PhaseId; 4] = [PhaseId::Load, PhaseId::Forward, PhaseId::Backward
 
 /// The terms of a step, with the kinds of tensors each is made of.
 const TERMS: &[(TermId, &[Kind], &str)] = &[
-    (TermId::Weights, &[Kind::Weights], "Σ tensors ⌈elements · e / 512⌉ · 512"),
-    (TermId::Gradients, &[Kind::Gradients], "Σ trained tensors ⌈elements · e / 512⌉ · 512"),
-    (TermId::MasterWeights, &[Kind::Master], "Σ trained tensors ⌈elements · 4 / 512⌉ · 512"),
-    (TermId::OptimizerStates, &[Kind::States], "Σ states of trained tensors"),
+    (TermId::Weights, &[Kind::Weights], "Σ tensors ⌈n · e / 512⌉ · 512"),
+    (TermId::Gradients, &[Kind::Gradients], "Σ tensors with a gradient ⌈n · e / 512⌉ · 512"),
+    (TermId::MasterWeights, &[Kind::Master], "Σ tensors with a gradient ⌈n · 4 / 512⌉ · 512"),
+    (TermId::OptimizerStates, &[Kind::States], "Σ states of tensors with a gradient"),
     (TermId::OptimizerTransient, &[Kind::OptimizerTransient], "temporaries of the optimizer's widest moment"),
     (TermId::ZeroBuffers, &[Kind::Gathered], ALIVE),
     (TermId::SavedActivations, &[Kind::Saved], ALIVE),
@@ -200,8 +200,8 @@ fn rows(
         let mut working = Working::new(formula, bytes);
         if stays {
             working = working
-                .with("parameters", states.parameters, "")
-                .with("trained", states.trained_parameters, "")
+                .with("N", states.parameters, "parameters")
+                .with("N_grad", states.trained_parameters, "parameters")
                 .with("precision", t.precision.id(), "");
         } else {
             working = working
