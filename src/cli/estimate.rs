@@ -5,7 +5,7 @@ use crate::scenario::{Overlay, read, refuse};
 use crate::{Failure, batch, output};
 use oom_ledger_core::engines::engine;
 use oom_ledger_core::memory::Verdict;
-use oom_ledger_core::plan::{Estimate, option_limits, suggest};
+use oom_ledger_core::plan::{Estimate, option_limits};
 use oom_ledger_core::share::{
     Layout, Report, Resolved, Scenario, advice_json, error_json, markdown, plain, result_json,
 };
@@ -86,10 +86,9 @@ pub fn document_of(lang: Lang, args: &EstimateArgs, resolved: &Resolved, answer:
         }
     }
     if args.suggest
-        && resolved.train.is_none()
-        && let Ok(engine) = engine(&resolved.serve.engine)
+        && let Some(suggestions) = resolved.suggestions()
     {
-        value["suggestions"] = advice_json(lang, &suggest(engine, &resolved.inputs()));
+        value["suggestions"] = advice_json(lang, &suggestions);
     }
     value
 }

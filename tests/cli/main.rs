@@ -409,3 +409,26 @@ fn suggestions_in_every_format() {
     .unwrap();
     assert!(plain.get("suggestions").is_none());
 }
+
+/// A training step has levers of its own; what frees nothing is in the list, with the reason.
+#[test]
+fn suggestions_of_a_training_step() {
+    let doc = r#"{"model": {"preset": "qwen2.5-7b"}, "device": {"preset": "a100-40gb"},
+                  "job": {"train": {"seq_len": 256}}}"#;
+    let path = std::env::temp_dir().join(format!("oom-ledger-train-levers-{}.json", std::process::id()));
+    std::fs::write(&path, doc).unwrap();
+    let asked = |rest: &[&str]| {
+        let mut args = vec!["estimate", path.to_str().unwrap(), "--suggest"];
+        args.extend_from_slice(rest);
+        out(&run(&args))
+    };
+    let json: Value = serde_json::from_str(&asked(&["--format", "json"])).unwrap();
+    let levers = json["suggestions"]["levers"].as_array().unwrap();
+    let zero = levers.iter().find(|l| l["id"] == "checkpointing").unwrap();
+    assert_eq!(zero["no_effect"], "optimizer_step");
+    assert!(zero["reason"].is_string());
+    assert!(levers[0].get("no_effect").is_none() && levers[0].get("reason").is_none());
+    assert!(asked(&[]).contains("- job.train.checkpointing none → "));
+    assert!(asked(&["--format", "markdown", "--lang", "zh"]).contains("无效：峰值在优化器步阶段"));
+    std::fs::remove_file(&path).unwrap();
+}

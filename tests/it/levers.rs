@@ -14,7 +14,7 @@ fn advice(document: &Value) -> Suggestions {
 }
 
 /// The document with the changes of a suggestion in it.
-fn changed(document: &Value, set: &[(&'static str, Value)]) -> Scenario {
+pub fn changed(document: &Value, set: &[(&'static str, Value)]) -> Scenario {
     let mut document = document.clone();
     for (path, value) in set {
         let mut at = &mut document;

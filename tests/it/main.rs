@@ -36,6 +36,7 @@ mod text;
 mod tgi;
 mod training;
 mod training_claims;
+mod training_levers;
 mod transformers;
 mod vllm;
 mod vllm_options;

@@ -9,7 +9,7 @@ mod projection;
 mod training_series;
 
 pub use estimate::{Estimate, Limits, estimate, estimate_training};
-pub use levers::{Suggestion, Suggestions, suggest};
+pub use levers::{Suggestion, Suggestions, suggest, suggest_training};
 pub use limits::{largest, largest_throughout, limits, training_limits};
 pub use options::{FrontierRow, OptionLimits, ShareLimit, frontier, option_limits};
 pub use projection::{Axis, Plane, Sample, Series, geometric, plane, series};

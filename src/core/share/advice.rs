@@ -4,6 +4,7 @@ use crate::plan::{Suggestion, Suggestions};
 use crate::text::{Lang, message, text};
 use crate::units::{Bytes, Message, bytes_human, bytes_signed};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// One suggestion in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,28 +35,50 @@ fn row(lang: Lang, s: &Suggestion) -> AdviceRow {
         let id = if s.margin_bytes < 0 { "lever.not_enough" } else { "lever.spare" };
         message(lang, &Message::new(id).with("bytes", bytes))
     };
-    let after = missing(s.margin_bytes);
+    let after = match s.no_effect {
+        Some(_) => reason(lang, s),
+        None if s.enough => format!("{} · {}", t("lever.enough"), missing(s.margin_bytes)),
+        None => missing(s.margin_bytes),
+    };
     AdviceRow {
         what: t(&format!("lever.{}", s.id)),
         setting: setting(s),
         frees: bytes_human(Bytes(s.frees_bytes)),
-        after: if s.enough { format!("{} · {after}", t("lever.enough")) } else { after },
+        after,
         cost: t(&format!("lever.{}.cost", s.id)),
         enough: s.enough,
     }
 }
 
-/// `--option before → after`.
+/// Why a change frees nothing.
+fn reason(lang: Lang, s: &Suggestion) -> String {
+    let Some(phase) = s.no_effect else { return String::new() };
+    let id = match (s.frees_bytes, s.adds_bytes) {
+        (0, 0) => "lever.no_effect",
+        (0, _) => "lever.adds",
+        _ => "lever.negligible",
+    };
+    let said = Message::new(id).with("phase", format!("phase.{}", phase.id()));
+    message(lang, &said.with("bytes", Bytes(s.adds_bytes)))
+}
+
+/// `--option before → after`, with what a training step changes beside it.
 fn setting(s: &Suggestion) -> String {
     // A switch that is turned on is its name alone, as on a command line.
     if s.to == "true" {
         return s.option.to_owned();
     }
-    if s.from.is_empty() {
+    let mut said = if s.from.is_empty() {
         format!("{} → {}", s.option, s.to)
     } else {
         format!("{} {} → {}", s.option, s.from, s.to)
+    };
+    // Writing to a String cannot fail.
+    for (path, value) in s.set.iter().skip(1).filter(|_| s.option.starts_with("job.train.")) {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let _ = write!(said, ", {path} → {value}");
     }
+    said
 }
 
 /// What is missing, and what suffices together, as sentences.
@@ -70,7 +93,7 @@ pub fn advice_lines(lang: Lang, suggestions: &Suggestions) -> Vec<String> {
     if !together.is_empty() {
         lines.push(message(lang, &Message::new("lever.together").with("options", together.join(" + "))));
     }
-    if suggestions.levers.is_empty() {
+    if suggestions.levers.iter().all(|s| s.no_effect.is_some()) {
         let id = if suggestions.missing_bytes > 0 { "lever.none" } else { "lever.nothing_missing" };
         lines.push(text(lang, id).to_owned());
     }
@@ -88,6 +111,9 @@ pub fn advice_json(lang: Lang, suggestions: &Suggestions) -> Value {
             let mut value = serde_json::to_value(s).unwrap_or_default();
             value["what"] = row.what.into();
             value["cost_in_words"] = row.cost.into();
+            if s.no_effect.is_some() {
+                value["reason"] = row.after.into();
+            }
             value["set"] = s.set.iter().map(|(path, to)| ((*path).to_owned(), to.clone())).collect();
             value
         })

@@ -4,7 +4,7 @@ use super::{Job, Resolved, Scenario, WorkingLine};
 use crate::engines::engine;
 use crate::memory::{Part, PhaseId, Provenance, RankShare, Residency, Term, TermId, Verdict, highest};
 use crate::model::preset;
-use crate::plan::{Estimate, Suggestions, option_limits, suggest};
+use crate::plan::{Estimate, Suggestions, option_limits};
 use crate::text::{Lang, text};
 use crate::units::{Bytes, Message, Problem, bytes_human, bytes_signed, count};
 
@@ -180,10 +180,7 @@ impl Report {
 
     /// The same, with what could be changed.
     pub fn with_suggestions(mut self, resolved: &Resolved) -> Report {
-        if resolved.train.is_some() {
-            return self;
-        }
-        self.suggestions = engine(&resolved.serve.engine).ok().map(|e| suggest(e, &resolved.inputs()));
+        self.suggestions = resolved.suggestions();
         self
     }
 }

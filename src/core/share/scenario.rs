@@ -1,11 +1,14 @@
 //! The one input document (design.md 4): permalink, command line, worker and tests use this type.
 
 use crate::engines::training::{TrainInputs, TrainSettings};
-use crate::engines::{Inputs, ServeSettings};
+use crate::engines::{Inputs, ServeSettings, engine};
 use crate::hardware::Device;
 use crate::memory::{Measured, Parallel, WeightsSpec};
 use crate::model::Model;
-use crate::plan::{Axis, Estimate, Series, estimate, estimate_training, series, training_series};
+use crate::plan::{
+    Axis, Estimate, Series, Suggestions, estimate, estimate_training, series, suggest, suggest_training,
+    training_series,
+};
 use crate::units::Problem;
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +117,14 @@ impl Resolved {
         match self.train_inputs() {
             Some(inputs) => estimate_training(&inputs),
             None => estimate(&self.inputs()),
+        }
+    }
+
+    /// What could be changed so that this job fits; none where its engine is not known.
+    pub fn suggestions(&self) -> Option<Suggestions> {
+        match self.train_inputs() {
+            Some(inputs) => Some(suggest_training(&inputs)),
+            None => Some(suggest(engine(&self.serve.engine).ok()?, &self.inputs())),
         }
     }
 

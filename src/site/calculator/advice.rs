@@ -1,13 +1,12 @@
-//! What could be changed: every lever of the engine, the bytes it frees, what it costs; one click applies it.
+//! What could be changed: every lever of the job, the bytes it frees, what it costs; one click applies it.
 
 use super::Shown;
 use crate::answer::Session;
 use crate::prefs::Prefs;
 use crate::words::{now, t};
 use leptos::prelude::*;
-use oom_ledger_core::engines::engine;
 use oom_ledger_core::memory::Verdict;
-use oom_ledger_core::plan::{Suggestion, Suggestions, suggest};
+use oom_ledger_core::plan::{Suggestion, Suggestions};
 use oom_ledger_core::share::{AdviceRow, advice_lines, advice_rows};
 use serde_json::Value;
 
@@ -18,12 +17,10 @@ pub fn Advice() -> impl IntoView {
     let prefs = expect_context::<Prefs>();
     let found = Memo::new(move |_| {
         let good = shown.get()?;
-        // The levers of training are another table.
-        if good.estimate.verdict == Verdict::Fits || good.resolved.train.is_some() {
+        if good.estimate.verdict == Verdict::Fits {
             return None;
         }
-        let inputs = good.resolved.inputs();
-        Some(suggest(engine(&inputs.serve.engine).ok()?, &inputs))
+        good.resolved.suggestions()
     });
     view! {
         {move || {
@@ -66,6 +63,14 @@ fn row(suggestion: Suggestion, words: AdviceRow) -> impl IntoView {
     let session = expect_context::<Session>();
     let label = words.setting.clone();
     let id = suggestion.id;
+    // What frees nothing is told, not offered.
+    let button = suggestion.no_effect.is_none().then(|| {
+        view! {
+            <button type="button" aria-label=move || format!("{}: {label}", now("lever.apply")) on:click=move |_| apply(session, &suggestion)>
+                {t("lever.apply")}
+            </button>
+        }
+    });
     view! {
         <tr class:enough=words.enough data-testid=format!("lever-{id}")>
             <td>
@@ -75,11 +80,7 @@ fn row(suggestion: Suggestion, words: AdviceRow) -> impl IntoView {
             </td>
             <td class="num">{words.frees}</td>
             <td>{words.after}</td>
-            <td>
-                <button type="button" aria-label=move || format!("{}: {label}", now("lever.apply")) on:click=move |_| apply(session, &suggestion)>
-                    {t("lever.apply")}
-                </button>
-            </td>
+            <td>{button}</td>
         </tr>
     }
 }

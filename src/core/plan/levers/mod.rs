@@ -3,19 +3,24 @@
 //! Nothing here knows an engine: a lever moves one setting, the engine's own accounting tells the rest. A start-up
 //! refusal and a run-time OOM need opposite moves of one option; both are tried, and only what helps is said.
 
+mod search;
 mod table;
+mod training;
+mod training_table;
 
 pub use table::{Cost, LEVERS, Lever};
+pub use training::{TrainVariant, suggest_training};
+pub use training_table::{TRAINING_LEVERS, TrainingLever};
 
-use super::limits::largest;
 use crate::engines::{Engine, Inputs, ServeSettings};
 use crate::hardware::{Device, gpu};
-use crate::memory::{Measured, Parallel, Residency, Verdict, WeightsSpec};
+use crate::memory::{Measured, Parallel, PhaseId, Residency, Verdict, WeightsSpec};
 use crate::model::Quantization;
 use crate::units::{Bytes, bytes_human};
+use search::{Found, Search};
 use serde::Serialize;
 use serde_json::Value;
-use table::{Change, Context, Steps};
+use table::{Change, Context};
 
 /// Fields of the load; every engine takes them.
 const LOAD: &[&str] = &["sequences", "prompt_tokens", "new_tokens"];
@@ -47,7 +52,7 @@ pub enum Direction {
     Switch,
 }
 
-/// One change of one setting that frees bytes.
+/// One change of one setting that frees bytes, or that people try although it frees none here.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Suggestion {
     /// The lever: `lever.<id>` is its text, `lever.<id>.cost` its cost in words.
@@ -70,6 +75,19 @@ pub struct Suggestion {
     pub margin_bytes: i64,
     /// This alone suffices.
     pub enough: bool,
+    /// It frees nothing that counts: the peak is in this phase, and at its highest moment this changes next to
+    /// nothing, or adds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_effect: Option<PhaseId>,
+    /// Bytes that it adds to the peak where it frees none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub adds_bytes: u64,
+}
+
+// The signature is serde's.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Every lever that helps, those that suffice first, the cheapest of them at the top.
@@ -215,13 +233,6 @@ struct Trial<'a> {
     modelled: Option<i128>,
 }
 
-/// What a set of changes comes to.
-struct Found {
-    set: Vec<Change>,
-    margin: i128,
-    enough: bool,
-}
-
 impl Trial<'_> {
     fn lever(&self, lever: &Lever) -> Option<Suggestion> {
         if let Some(name) = lever.field.strip_prefix("job.serve.")
@@ -231,10 +242,8 @@ impl Trial<'_> {
             return None;
         }
         let model = self.inputs.model;
-        let found = match (lever.steps)(&Context { job: self.job, model, engine: self.engine }) {
-            Steps::Each(all) => self.mildest(all),
-            Steps::Below { now, least, multiple } => self.below(lever.field, now, least, multiple),
-        }?;
+        let steps = (lever.steps)(&Context { job: self.job, model, engine: self.engine });
+        let found = self.best(lever.field, steps)?;
         let gain = found.margin - self.margin;
         let value = found.set.first()?.1.clone();
         let option =
@@ -250,7 +259,15 @@ impl Trial<'_> {
             margin_bytes: clamp(found.margin),
             enough: found.enough,
             set: found.set,
+            no_effect: None,
+            adds_bytes: 0,
         })
+    }
+}
+
+impl Search for Trial<'_> {
+    fn now(&self) -> i128 {
+        self.margin
     }
 
     /// What `set` comes to; `None` where the engine does not take it.
@@ -269,73 +286,6 @@ impl Trial<'_> {
         let enough =
             if short { margin >= 0 && verdict != Verdict::DoesNotFit } else { verdict == Verdict::Fits };
         Some(Found { set, margin, enough })
-    }
-
-    /// The first that suffices, or the one that gains most.
-    fn mildest(&self, all: Vec<Vec<Change>>) -> Option<Found> {
-        let mut best: Option<Found> = None;
-        for found in all.into_iter().filter_map(|set| self.ask(set)) {
-            let (better, enough) = (best.as_ref().is_none_or(|b| found.margin > b.margin), found.enough);
-            if better || enough {
-                best = Some(found);
-            }
-            if enough {
-                break;
-            }
-        }
-        best
-    }
-
-    /// The largest multiple below `now` that suffices, or `least`.
-    fn below(&self, field: &'static str, now: u64, least: u64, multiple: u64) -> Option<Found> {
-        let ask = |n: u64| self.ask(vec![(field, n.into())]);
-        if now <= least {
-            return None;
-        }
-        let fits = |steps: u64| ask(steps.saturating_mul(multiple).max(least)).is_some_and(|f| f.enough);
-        let steps = largest((now - 1) / multiple, fits);
-        match steps {
-            0 => ask(least),
-            n => ask((n * multiple).max(least)),
-        }
-    }
-
-    /// Levers that suffice together where none below the cost of hardware does alone: cheapest first, then those
-    /// that are not needed are left out again.
-    fn together(&self, levers: &[Suggestion]) -> Vec<usize> {
-        let cheap = |s: &Suggestion| s.cost < Cost::Hardware;
-        if self.margin >= 0 || levers.iter().any(|s| s.enough && cheap(s)) {
-            return Vec::new();
-        }
-        let enough = |chosen: &[usize]| {
-            let set = chosen.iter().filter_map(|i| levers.get(*i)).flat_map(|s| s.set.clone()).collect();
-            self.ask(set).is_some_and(|found| found.enough)
-        };
-        let mut chosen: Vec<usize> = Vec::new();
-        for (index, lever) in levers.iter().enumerate().filter(|(_, s)| cheap(s)) {
-            // One value of a field at a time: a second lever of the same field would undo the first.
-            let taken = |i: &usize| {
-                levers.get(*i).is_some_and(|c| c.set.first().map(|s| s.0) == lever.set.first().map(|s| s.0))
-            };
-            if chosen.iter().any(taken) {
-                continue;
-            }
-            chosen.push(index);
-            if enough(&chosen) {
-                let mut at = 0;
-                while at < chosen.len() {
-                    let mut fewer = chosen.clone();
-                    fewer.remove(at);
-                    if enough(&fewer) {
-                        chosen = fewer;
-                    } else {
-                        at += 1;
-                    }
-                }
-                return chosen;
-            }
-        }
-        Vec::new()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Variant;
 use crate::engines::Engine;
-use crate::hardware::{GPUS, Gpu};
+use crate::hardware::{Device, GPUS, Gpu};
 use crate::model::Model;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -185,23 +185,25 @@ pub const LEVERS: &[Lever] = &[
         let now = c.job.device.count;
         each("device.count", [2_u64, 3, 4, 8].into_iter().filter(move |n| *n > now))
     }),
-    lever("device", "device.preset", Cost::Hardware, |c| {
-        // A part of a card, and memory shared with the host, are no way up.
-        let now = &c.job.device;
-        let vendor = |g: &Gpu| now.gpu.is_none_or(|own| own.vendor == g.vendor);
-        let whole = |g: &Gpu| !g.unified && !g.name.contains("MIG");
-        let mut larger: Vec<_> =
-            GPUS.iter().filter(|g| g.total_bytes > now.total_bytes && whole(g) && vendor(g)).collect();
-        larger.sort_by_key(|g| g.total_bytes);
-        each("device.preset", larger.into_iter().map(|g| g.id))
-    }),
+    lever("device", "device.preset", Cost::Hardware, |c| each("device.preset", larger(&c.job.device))),
 ];
 
-fn each<T: Into<Value>>(field: &'static str, values: impl IntoIterator<Item = T>) -> Steps {
+/// Larger whole cards of the same maker, the smallest first.
+pub(super) fn larger(now: &Device) -> impl Iterator<Item = &'static str> {
+    // A part of a card, and memory shared with the host, are no way up.
+    let vendor = |g: &Gpu| now.gpu.is_none_or(|own| own.vendor == g.vendor);
+    let whole = |g: &Gpu| !g.unified && !g.name.contains("MIG");
+    let mut larger: Vec<_> =
+        GPUS.iter().filter(|g| g.total_bytes > now.total_bytes && whole(g) && vendor(g)).collect();
+    larger.sort_by_key(|g| g.total_bytes);
+    larger.into_iter().map(|g| g.id)
+}
+
+pub(super) fn each<T: Into<Value>>(field: &'static str, values: impl IntoIterator<Item = T>) -> Steps {
     Steps::Each(values.into_iter().map(|value| vec![(field, value.into())]).collect())
 }
 
-fn below(now: u64, least: u64, multiple: u64) -> Steps {
+pub(super) fn below(now: u64, least: u64, multiple: u64) -> Steps {
     Steps::Below { now, least, multiple }
 }
 
