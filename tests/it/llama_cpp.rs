@@ -1,8 +1,10 @@
 //! llama.cpp: against its own allocator, and against what it printed.
 
+use crate::checkpoint_bytes::{Gguf, V};
 use crate::scenario_of;
 use oom_ledger_core::engines::{Inputs, ServeSettings, engine};
-use oom_ledger_core::memory::{Ledger, TermId, Verdict};
+use oom_ledger_core::memory::{Ledger, TermId, Verdict, WeightsSpec};
+use oom_ledger_core::model::checkpoint::{Header, Summary, read_header};
 use oom_ledger_core::share::Resolved;
 use serde_json::{Value, json};
 
@@ -247,4 +249,49 @@ fn ollama_starts_llama_cpp() {
         json!({"engine": "ollama", "engine_version": "0.9.0", "max_model_len": 2048, "gpu_layers": 81}),
     );
     assert_eq!(whole.verdict, Verdict::DoesNotFit);
+}
+
+/// A file whose layers differ: each device gets the bytes that its layers have in the file.
+#[test]
+fn a_files_own_bytes_lie_where_its_layers_do() {
+    let mut gguf = Gguf::new(3).with("general.architecture", V::Text("llama"));
+    gguf = gguf.tensor("token_embd.weight", 12, &[4096, 128_256], 128_256 * 16 * 144);
+    gguf = gguf.tensor("output.weight", 14, &[4096, 128_256], 128_256 * 16 * 210);
+    gguf = gguf.tensor("output_norm.weight", 0, &[4096], 16384);
+    gguf = gguf.tensor("rope_freqs.weight", 0, &[64], 256);
+    let shapes = [
+        ("attn_q", 4096, 4096),
+        ("attn_k", 1024, 4096),
+        ("attn_v", 1024, 4096),
+        ("attn_output", 4096, 4096),
+        ("ffn_gate", 14336, 4096),
+        ("ffn_up", 14336, 4096),
+        ("ffn_down", 4096, 14336),
+    ];
+    let mut last = 0;
+    for i in 0..32 {
+        // The last layer is kept in Q8_0, as mixes made by hand do.
+        let (kind, bytes_of) = if i == 31 { (8, 34 * 8) } else { (12, 144) };
+        last = 2 * 16384;
+        for (name, rows, cols) in shapes {
+            let bytes = rows * cols / 256 * bytes_of;
+            last += bytes;
+            gguf = gguf.tensor(&format!("blk.{i}.{name}.weight"), kind, &[cols, rows], bytes);
+        }
+        for norm in ["attn_norm", "ffn_norm"] {
+            gguf = gguf.tensor(&format!("blk.{i}.{norm}.weight"), 0, &[4096], 16384);
+        }
+    }
+    let (header, length) = gguf.bytes();
+    let Ok(Header::Whole(checkpoint)) = read_header("m.gguf", &header, length) else { panic!() };
+    let spec = WeightsSpec { file: Some(Summary::new(&checkpoint).unwrap()), ..WeightsSpec::default() };
+    let scenario = json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "rtx-4090"},
+        "job": {"serve": {"engine": "llama_cpp", "max_model_len": 8192, "gpu_layers": 2}}});
+    let resolved = resolved(&scenario);
+    let inputs = Inputs { weights: &spec, ..resolved.inputs() };
+    let found = engine("llama_cpp").unwrap().ledger(&inputs).unwrap();
+    let output = 128_256 * 16 * 210 + 16384 + 256;
+    assert_eq!(bytes(&found, TermId::Weights), last + output);
+    let host = found.host.iter().find(|t| t.id == TermId::Weights).unwrap().bytes;
+    assert_eq!(host + last + output, checkpoint.bytes().unwrap());
 }

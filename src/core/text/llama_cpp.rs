@@ -105,11 +105,6 @@ pub(super) const ROWS: &[Row] = &[
         "ik_llama.cpp：尚未为其潜变量注意力的计算缓冲区建模；日志中的数值是此处的数倍",
     ),
     (
-        "llama_cpp.file_not_used",
-        "the dropped file is not used for this engine: bytes of tensors follow the mix of weights.quantization",
-        "该引擎未使用拖入的文件：张量字节按 weights.quantization 的混合规则计算",
-    ),
-    (
         "ollama.runs_llama_cpp",
         "Ollama starts the runner for n_ctx {n_ctx}: num_ctx {num_ctx} times {parallel} parallel requests. The buffers are those of llama.cpp about {build}; models that run in Ollama's own engine lay out caches of sliding windows differently.",
         "Ollama 以 n_ctx {n_ctx} 启动 runner：num_ctx {num_ctx} 乘以 {parallel} 个并行请求。缓冲区按约 {build} 的 llama.cpp 计算；使用 Ollama 自有引擎的模型，其滑动窗口缓存的布局有所不同。",

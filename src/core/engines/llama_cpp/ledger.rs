@@ -178,9 +178,6 @@ fn warnings(inputs: &Inputs<'_>, account: &Account, peak_bytes: u64) -> Vec<Mess
     if s.build.ik {
         out.push(Message::new(if latent { "llama_cpp.fork_latent" } else { "llama_cpp.fork" }));
     }
-    if inputs.weights.file.is_some() {
-        out.push(Message::new("llama_cpp.file_not_used"));
-    }
     if s.mmap && account.weights[host].point > 0 {
         out.push(Message::new("llama_cpp.mmap"));
     }

@@ -1,6 +1,7 @@
 //! The tensors of a GGUF file one by one, as an engine lays them into the buffers of its devices.
 
 use super::super::declared::effective_quantization;
+use super::super::file::File;
 use super::super::split::{Shape, product};
 use super::recipe::{Recipe, role};
 use crate::memory::WeightsSpec;
@@ -46,6 +47,9 @@ pub(crate) fn file_tensors(model: &Model, spec: &WeightsSpec) -> Result<Vec<File
             DType::Bf16 => "BF16",
         },
     };
+    if let Some(file) = File::new(model, spec).filter(|file| file.gguf && file.total.is_none()) {
+        return from_file(model, &file);
+    }
     let recipe = Recipe::new(kind, model)?;
     let mut out = Vec::new();
     let counted = |(_, g): &(usize, &TensorGroup)| g.class != TensorClass::Encoder;
@@ -57,6 +61,57 @@ pub(crate) fn file_tensors(model: &Model, spec: &WeightsSpec) -> Result<Vec<File
         }
         for layer in group.layers.iter().flat_map(|(a, b)| u64::from(*a)..=u64::from(*b)) {
             out.push(tensor(&recipe, (index, group), shape, Some(layer))?);
+        }
+    }
+    Ok(out)
+}
+
+/// The tensors of a file as its header names them, each with the tensor of the model that it stands for.
+fn from_file(model: &Model, file: &File<'_>) -> Result<Vec<FileTensor>, Problem> {
+    let index = |group: &TensorGroup| model.tensors.iter().position(|g| std::ptr::eq(g, group));
+    let class = |class: TensorClass| model.tensors.iter().position(|g| g.class == class);
+    let mut out = Vec::new();
+    for held in &file.held {
+        if held.group.class == TensorClass::Encoder {
+            continue;
+        }
+        let (_, rows, cols) = held.like.first().map_or((1, 1, ROW), |group| group.matrix());
+        for piece in &held.pieces {
+            let inside = !piece.row.layers.is_empty();
+            // Biases of routers and tables of rotary factors are no parameters of the model: they lie with the
+            // router, or with the output.
+            let home = if inside { TensorClass::Router } else { TensorClass::Norm };
+            let own = held.like.first().and_then(|group| index(group));
+            let Some(group) = own.or_else(|| class(home)).or_else(|| class(TensorClass::Norm)) else {
+                continue;
+            };
+            // Vectors and matrices of floats have no blocks.
+            let whole = cols == 1 || matches!(piece.format, "fp32" | "fp16" | "bf16");
+            let (short, elements) = (cols % ROW, product(&[rows, cols])?);
+            let row = if whole || short == 0 || elements == 0 {
+                0
+            } else {
+                product(&[ROW - short, piece.row.bytes])? / elements
+            };
+            let one = piece.row.bytes.saturating_add(row);
+            let each = (piece.bytes / piece.row.bytes.max(1)).max(1);
+            let placed = product(&[one.checked_next_multiple_of(ALIGN).unwrap_or(one), each])?;
+            let tensor = |layer: Option<usize>| FileTensor {
+                group,
+                layer,
+                bytes: piece.bytes,
+                low: piece.bytes,
+                high: piece.bytes,
+                padding: placed.saturating_sub(piece.bytes),
+                format: "",
+            };
+            if !inside {
+                out.push(tensor(None));
+            }
+            for (first, last) in &piece.row.layers {
+                let most = u32::try_from(model.layers.len()).unwrap_or(u32::MAX);
+                out.extend((*first..=*last).filter(|l| *l < most).map(|l| tensor(Some(l as usize))));
+            }
         }
     }
     Ok(out)
