@@ -92,6 +92,7 @@ impl From<Language> for Lang {
     oom-ledger estimate --model ./config.json --gpu 24GiB --quantization awq-int4 --max-model-len 8192\n  \
     oom-ledger estimate --model ./model-Q4_K_M.gguf --gpu 24GiB\n  \
     oom-ledger estimate scenario.json --set job.serve.sequences=16 --check\n  \
+    oom-ledger estimate --model llama-3.1-8b --gpu h100-80gb --import ds_config.json --import training_args.json\n  \
     oom-ledger estimate --batch scenarios.jsonl > results.jsonl")]
 pub struct EstimateArgs {
     /// A Scenario document, or - for standard input; flags replace single fields of it
@@ -103,6 +104,10 @@ pub struct EstimateArgs {
     /// A permalink of the page (the part behind #, or the whole address)
     #[arg(long)]
     pub link: Option<String>,
+    /// Settings of another tool (DeepSpeed JSON, Accelerate YAML, TrainingArguments JSON), laid under the flags;
+    /// what was read, and what not, is told on standard error or in the JSON under "imported"; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub import: Vec<PathBuf>,
     /// How the answer is written
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,

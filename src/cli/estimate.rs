@@ -1,6 +1,7 @@
 //! `oom-ledger estimate`.
 
 use crate::args::{EstimateArgs, Format};
+use crate::imports::Imports;
 use crate::scenario::{Overlay, read, refuse};
 use crate::{Failure, batch, output};
 use oom_ledger_core::engines::engine;
@@ -18,7 +19,12 @@ const WIDTH: usize = 100;
 /// Runs the command; the exit code.
 pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
     let lang = Lang::from(args.lang);
-    let overlay = Overlay::new(lang, &args.fields)?;
+    let imports = Imports::new(lang, &args.import)?;
+    let overlay = Overlay::new(lang, &args.fields, &imports.fields)?;
+    let json = matches!(args.format, Format::Json | Format::Jsonl) && !args.permalink && args.batch.is_none();
+    if !json {
+        imports.tell(lang);
+    }
     if args.batch.is_some() {
         return batch::run(args, &overlay);
     }
@@ -37,8 +43,9 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
         Ok(answer) => answer,
         Err(problem) => {
             // Who asked for JSON reads JSON, and learns what could be told of the model.
-            if matches!(args.format, Format::Json | Format::Jsonl) {
-                let error = error_json(lang, &problem, None, Some(resolved.model.parameters));
+            if json {
+                let mut error = error_json(lang, &problem, None, Some(resolved.model.parameters));
+                imports.put_into(lang, &mut error);
                 let mut out = output::open(args.output.as_deref())?;
                 writeln!(out, "{error}")?;
                 out.flush()?;
@@ -50,7 +57,11 @@ pub fn run(args: &EstimateArgs) -> Result<u8, Failure> {
         let report = Report::new(&scenario, &resolved, &answer);
         if args.suggest { report.with_suggestions(&resolved) } else { report }
     };
-    let result = || document_of(lang, args, &resolved, &answer);
+    let result = || {
+        let mut value = document_of(lang, args, &resolved, &answer);
+        imports.put_into(lang, &mut value);
+        value
+    };
     let text = match args.format {
         Format::Json => {
             let pretty = serde_json::to_string_pretty(&result());

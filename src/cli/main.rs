@@ -6,6 +6,7 @@ mod args;
 mod batch;
 mod checkpoint;
 mod estimate;
+mod imports;
 mod list;
 mod output;
 mod scenario;

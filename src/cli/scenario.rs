@@ -38,9 +38,9 @@ pub fn refuse(lang: Lang, problem: &Problem) -> Failure {
 pub struct Overlay(Vec<(String, Value)>);
 
 impl Overlay {
-    /// Reads the flags.
-    pub fn new(lang: Lang, fields: &Fields) -> Result<Overlay, Failure> {
-        let mut all = Vec::new();
+    /// Reads the flags; what was imported lies under them.
+    pub fn new(lang: Lang, fields: &Fields, imported: &[(String, Value)]) -> Result<Overlay, Failure> {
+        let mut all = imported.to_vec();
         if let Some(given) = &fields.model {
             let path = Path::new(given);
             // What is left of another model's checkpoint must not stand beside this one.

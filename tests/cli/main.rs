@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail loudly, like the tests")]
 
 mod checkpoint;
+mod imports;
 
 use serde_json::{Value, json};
 use std::io::Write;

@@ -14,6 +14,7 @@ mod from_log;
 mod generate;
 mod gguf_models;
 mod hardware;
+mod imports;
 mod kv_cache;
 mod layers;
 mod levers;

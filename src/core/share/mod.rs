@@ -3,6 +3,7 @@
 mod advice;
 mod fields;
 mod from_log;
+mod imports;
 mod lookup;
 mod markdown;
 mod nearest;
@@ -19,6 +20,9 @@ mod working;
 pub use advice::{AdviceRow, advice_json, advice_lines, advice_rows};
 pub use fields::{Field, Kind, SCENARIO, field, paths};
 pub use from_log::{Filled, from_log};
+pub use imports::{
+    IMPORTS, Import, Imported, Key, Taken, import, imported_json, imported_lines, kinds, merge,
+};
 pub use lookup::lookup;
 pub use markdown::markdown;
 pub use plain::{Layout, plain};

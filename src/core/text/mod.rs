@@ -4,6 +4,7 @@
 mod checkpoint;
 mod engines;
 mod evidence;
+mod imports;
 mod levers;
 mod llama_cpp;
 mod lmdeploy;
@@ -34,6 +35,7 @@ pub const TABLES: &[&[Row]] = &[
     checkpoint::ROWS,
     engines::ROWS,
     evidence::ROWS,
+    imports::ROWS,
     levers::ROWS,
     lmdeploy::ROWS,
     llama_cpp::ROWS,
