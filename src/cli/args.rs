@@ -23,6 +23,8 @@ pub struct Cli {
 pub enum Command {
     /// The memory ledger of a job: what it needs, term by term, and whether it fits
     Estimate(Box<EstimateArgs>),
+    /// What a memory log shows: format, and for each card the shape of its curve and why
+    Read(ReadArgs),
     /// What the tool knows: models, gpus, engines, quantizations, fields of the Scenario
     List {
         /// Which list
@@ -84,6 +86,34 @@ impl From<Language> for Lang {
             Language::Zh => Lang::Zh,
         }
     }
+}
+
+/// `oom-ledger read`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  oom-ledger read gpu.csv\n  nvidia-smi | oom-ledger read - --format json"
+)]
+pub struct ReadArgs {
+    /// Logs of nvidia-smi, gpustat, DCGM and others, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// How the answer is written
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ReadFormat,
+    /// Language of sentences
+    #[arg(long, value_enum, default_value = "en")]
+    pub lang: Language,
+}
+
+/// How `read` answers.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReadFormat {
+    /// Lines for a terminal
+    Text,
+    /// The result document; a list of them for several files
+    Json,
+    /// One result document a line
+    Jsonl,
 }
 
 /// `oom-ledger estimate`.

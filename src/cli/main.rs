@@ -9,6 +9,7 @@ mod estimate;
 mod imports;
 mod list;
 mod output;
+mod read;
 mod scenario;
 
 use args::{Cli, Command};
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match cli.command {
         Command::Estimate(args) => estimate::run(&args),
+        Command::Read(args) => read::run(&args),
         Command::List { what } => list::run(what).map(|()| 0),
         Command::Completions { shell } => {
             let mut script = Vec::new();

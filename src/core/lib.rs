@@ -13,4 +13,5 @@ pub mod plan;
 pub mod plot;
 pub mod share;
 pub mod text;
+pub mod trace;
 pub mod units;

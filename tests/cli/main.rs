@@ -4,6 +4,7 @@
 
 mod checkpoint;
 mod imports;
+mod read;
 
 use serde_json::{Value, json};
 use std::io::Write;

@@ -11,6 +11,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("memory", 20),
     ("engines", 30),
     ("evidence", 30),
+    ("trace", 30),
     ("plan", 40),
     ("text", 40),
     ("plot", 41),

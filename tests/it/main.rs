@@ -35,6 +35,7 @@ mod sglang;
 mod tensorrt_llm;
 mod text;
 mod tgi;
+mod trace;
 mod training;
 mod training_claims;
 mod training_levers;

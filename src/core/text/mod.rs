@@ -18,6 +18,7 @@ mod site;
 mod tensorrt_llm;
 mod terms;
 mod tgi;
+mod trace;
 mod training;
 mod transformers;
 mod vllm;
@@ -49,6 +50,7 @@ pub const TABLES: &[&[Row]] = &[
     tensorrt_llm::ROWS,
     terms::ROWS,
     tgi::ROWS,
+    trace::ROWS,
     training::ROWS,
     transformers::ROWS,
     vllm::ROWS,
