@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +35,8 @@ fn said(text: &[u8]) -> Map<String, Value> {
     map.remove("lines");
     map.remove("errors");
     map.remove("derived");
+    map.remove("ranks");
+    map.remove("devices");
     map
 }
 
@@ -157,6 +160,9 @@ fn tables_are_consistent() {
         }
     }
     assert!(READERS.iter().all(|r| r.id != "unknown"));
+    for kind in KINDS {
+        assert!(oom_ledger_core::text::has(&format!("evidence.kind.{}", kind.id)), "{}", kind.id);
+    }
     assert!(KINDS.iter().any(|k| k.weight == Weight::LookAlike));
 }
 
@@ -178,4 +184,61 @@ proptest! {
         }
         let _ = read(&text).evidence.to_json();
     }
+}
+
+/// A log that prints the same figure for hours still gives the error at its end, and its last figures.
+#[test]
+fn a_long_log_loses_neither_its_start_nor_its_end() {
+    let mut text = String::from(
+        "[2025-03-25 16:00:00 TP0] Load weight end. type=X, avail mem=63.48 GB, mem usage=15.11 GB.\n",
+    );
+    for i in 0..30_000u32 {
+        let _ = writeln!(
+            text,
+            "[2025-03-25 16:{:02}:{:02} TP0] Decode batch. #running-req: 8, #token: {i}, token usage: 0.{:02}, gen throughput",
+            i / 60 % 60,
+            i % 60,
+            i % 90 + 10
+        );
+    }
+    text += "[2025-03-25 17:00:00 TP0] RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 1.00 GiB is free.\n";
+    let e = read(text.as_bytes()).evidence;
+    assert!(e.facts.len() < 100, "{}", e.facts.len());
+    assert_eq!(e.bytes("tried_to_allocate"), Some(2 << 30));
+    assert_eq!(e.get("tried_to_allocate").unwrap().line, 30_002);
+    assert_eq!(e.real("token_usage"), Some(0.39));
+    assert!(e.bytes("weights").is_some());
+}
+
+#[test]
+fn ranks_keep_their_own_figures_and_the_poorest_pool_counts() {
+    let text = "\
+(Worker_TP0 pid=770) INFO 08-21 18:18:05 [gpu_model_runner.py:5405] Model loading took 55.19 GiB memory and 48.5 seconds
+(Worker_TP1 pid=771) INFO 08-21 18:18:05 [gpu_model_runner.py:5405] Model loading took 55.20 GiB memory and 48.5 seconds
+(Worker_TP0 pid=770) INFO 08-21 18:21:05 [gpu_worker.py:681] Available KV cache memory: 27.85 GiB
+(Worker_TP1 pid=771) INFO 08-21 18:21:05 [gpu_worker.py:681] Available KV cache memory: 28.31 GiB
+";
+    let json = read(text.as_bytes()).evidence.to_json();
+    let gib = |x: f64| Value::from((x * f64::from(1 << 30)).round() as i64);
+    assert_eq!(json["kv_available"], gib(27.85));
+    assert_eq!(json["weights"], gib(55.2));
+    assert_eq!(json["ranks"]["1"]["kv_available"], gib(28.31));
+}
+
+/// Two buffers of one process on two devices are parts of one whole; what lies on the host is not.
+#[test]
+fn buffers_of_several_devices_add_up() {
+    let text = "\
+load_tensors: offloaded 41/41 layers to GPU
+load_tensors:   CPU_Mapped model buffer size =  1640.62 MiB
+load_tensors:        CUDA0 model buffer size =  5434.38 MiB
+load_tensors:        CUDA1 model buffer size = 13989.53 MiB
+llama_kv_cache_init:      CUDA0 KV buffer size =  1536.00 MiB
+llama_kv_cache_init:      CUDA1 KV buffer size =  3584.00 MiB
+";
+    let json = read(text.as_bytes()).evidence.to_json();
+    assert_eq!(json["kv_available"], 5120i64 << 20);
+    assert_eq!(json["devices"]["1"]["kv_available"], 3584i64 << 20);
+    assert_eq!(json["layers_offloaded"], 41);
+    assert!(json["weights"].as_i64().unwrap() > 19_000 << 20);
 }

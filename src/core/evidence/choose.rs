@@ -3,6 +3,7 @@
 use super::fact::{ErrorSeen, Evidence, Fact, Figure};
 use super::keys::{KEYS, Pick, Weight, key_of, kind_of};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 impl Evidence {
     /// The error that came first in time over all ranks, memory before look-alikes before notices; by lines where
@@ -49,8 +50,14 @@ impl Evidence {
         let pick = key_of(key).map_or(Pick::Last, |k| k.pick);
         let mut all = self.facts.iter().filter(|f| f.key == key);
         match pick {
-            Pick::First => all.next(),
-            Pick::Last => all.next_back(),
+            // A runner prints under its own name too: the server around it is what was started.
+            Pick::First if key == "engine" => {
+                let around =
+                    self.facts.iter().find(|f| f.key == key && f.value == Figure::Text("ollama".into()));
+                around.or_else(|| all.next())
+            }
+            Pick::First => all.min_by_key(|f| f.line),
+            Pick::Last => all.max_by_key(|f| f.line),
             Pick::Least => self.latest(key).into_iter().min_by(|a, b| number(a).total_cmp(&number(b))),
             Pick::Most | Pick::Sum => {
                 self.latest(key).into_iter().max_by(|a, b| number(a).total_cmp(&number(b)))
@@ -138,6 +145,12 @@ impl Evidence {
             map.insert(key.id.to_owned(), value);
             lines.insert(key.id.to_owned(), json!(fact.line));
         }
+        for (name, of) in [("ranks", true), ("devices", false)] {
+            let parts = self.parts(of);
+            if parts.len() > 1 {
+                map.insert(name.to_owned(), Value::Object(parts));
+            }
+        }
         for (key, value) in self.derived() {
             map.insert(key.to_owned(), value);
         }
@@ -151,6 +164,18 @@ impl Evidence {
             map.insert("errors".to_owned(), json!(self.errors));
         }
         Value::Object(map)
+    }
+
+    /// The last figures of each rank, or of each device.
+    fn parts(&self, ranks: bool) -> Map<String, Value> {
+        let mut parts: BTreeMap<u32, Map<String, Value>> = BTreeMap::new();
+        for fact in &self.facts {
+            let figure = matches!(fact.value, Figure::Bytes(_) | Figure::Count(_) | Figure::Real(_));
+            if let Some(part) = if ranks { fact.rank } else { fact.device }.filter(|_| figure) {
+                parts.entry(part).or_default().insert(fact.key.to_owned(), json!(fact.value));
+            }
+        }
+        parts.into_iter().map(|(part, figures)| (part.to_string(), Value::Object(figures))).collect()
     }
 }
 

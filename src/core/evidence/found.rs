@@ -3,14 +3,19 @@
 use super::fact::{ErrorSeen, Evidence, Fact, Figure};
 use super::window::Window;
 use crate::units::Message;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The most facts kept: a log of hundreds of megabytes prints the same figure again and again.
-const MOST_FACTS: usize = 4000;
+const MOST_FACTS: usize = 16_000;
 /// The most errors kept one by one.
 const MOST_ERRORS: usize = 400;
 
 /// No device and no host has this many bytes (2^56).
 const NO_DEVICE: u64 = 1 << 56;
+
+/// Name, rank and device of a figure.
+type Place = (&'static str, Option<u32>, Option<u32>);
 
 /// What has been found so far.
 #[derive(Debug, Default)]
@@ -24,6 +29,9 @@ pub(crate) struct Found {
     device: Option<u32>,
     /// Facts of the message at work start here.
     message_from: usize,
+    /// Where the first and the last figure stand that a name has on a rank and a device, outside of errors: a figure
+    /// that a log prints every second is kept twice, not a million times.
+    kept: BTreeMap<Place, (usize, Option<usize>)>,
     /// Hits of each reader, in the order of first hits.
     pub(crate) readers: Vec<(&'static str, u32)>,
 }
@@ -95,6 +103,29 @@ impl Found {
 
     /// The message at work is read.
     pub(crate) fn end_message(&mut self) {
+        let facts = self.evidence.facts.split_off(self.message_from);
+        for fact in facts {
+            let next = self.evidence.facts.len();
+            if fact.error.is_some() {
+                self.evidence.facts.push(fact);
+                continue;
+            }
+            match self.kept.entry((fact.key, fact.rank, fact.device)) {
+                Entry::Vacant(place) => {
+                    place.insert((next, None));
+                    self.evidence.facts.push(fact);
+                }
+                Entry::Occupied(mut place) => {
+                    let (_, last) = place.get_mut();
+                    if let Some(older) = last.and_then(|at| self.evidence.facts.get_mut(at)) {
+                        *older = fact;
+                    } else {
+                        *last = Some(next);
+                        self.evidence.facts.push(fact);
+                    }
+                }
+            }
+        }
         self.error = None;
         self.device = None;
         self.message_from = self.evidence.facts.len();

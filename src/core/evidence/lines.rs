@@ -17,6 +17,8 @@ pub(crate) struct Line {
     pub(crate) time: Option<u64>,
     /// Whole length as it stood in the file, in characters: terminals break lines at one width.
     pub(crate) width: u32,
+    /// Whether something was taken off its start: a line of its own, no rest of the one before.
+    pub(crate) tagged: bool,
     /// Whether the next line goes on in mid-word.
     pub(crate) broken: bool,
 }
@@ -40,6 +42,7 @@ pub(crate) fn clean(raw: &str, number: u32, lines: &mut Vec<Line>) {
                 rank: inside.rank.or(seen.rank),
                 time: inside.time.or(seen.time),
                 width: 0,
+                tagged: true,
                 broken: false,
             });
         }
@@ -51,6 +54,7 @@ pub(crate) fn clean(raw: &str, number: u32, lines: &mut Vec<Line>) {
         rank: seen.rank,
         time: seen.time,
         width,
+        tagged: seen.rest.len() < plain.trim_start().len() || plain.starts_with([' ', '\t']),
         broken: false,
     });
 }
@@ -129,7 +133,7 @@ pub(crate) fn mark_broken(lines: &mut [Line]) {
         let longest = near.iter().all(|w| *w <= width);
         if same >= 2
             && longest
-            && i + 1 < lines.len()
+            && lines.get(i + 1).is_some_and(|next| !next.tagged)
             && let Some(line) = lines.get_mut(i)
         {
             line.broken = true;

@@ -41,6 +41,14 @@ pub struct Reading {
     pub warnings: Vec<Message>,
 }
 
+impl Reading {
+    /// The document that `oom-ledger read` prints, with the warnings in `lang`'s words given by `sentence`.
+    pub fn to_json(&self, sentence: impl Fn(&Message) -> String) -> serde_json::Value {
+        let warnings: Vec<String> = self.warnings.iter().map(sentence).collect();
+        serde_json::json!({"format": self.format, "warnings": warnings, "evidence": self.evidence.to_json()})
+    }
+}
+
 /// Reads `bytes`, whatever they are; never fails, never panics, time linear in their number.
 ///
 /// ```

@@ -172,7 +172,10 @@ impl Taking<'_> {
             "modelopt_fp4" | "petit_nvfp4" => Some("nvfp4"),
             // Other names cover several layouts: which one, the checkpoint says and the log does not.
             other => {
-                let gguf = format!("gguf:{}", other.to_ascii_uppercase());
+                // llama.cpp prints `Q4_K - Medium` for Q4_K_M.
+                let mix =
+                    other.replace(" - medium", "_m").replace(" - small", "_s").replace(" - large", "_l");
+                let gguf = format!("gguf:{}", mix.to_ascii_uppercase());
                 match Quantization::from_id(&gguf) {
                     Some(found) => self.filled.scenario.weights.quantization = Some(found),
                     None => self.open("weights.quantization", other),
@@ -223,6 +226,12 @@ impl Taking<'_> {
             cuda_graph_bytes: of("cuda_graphs"),
             device_used_bytes: None,
         };
+        // SGLang before 0.4.4 prints what was free before and after loading.
+        if measured.weights_bytes.is_none()
+            && let (Some(before), Some(after)) = (of("initial_free"), of("free_after_load"))
+        {
+            measured.weights_bytes = before.checked_sub(after);
+        }
         // Since 2026 vLLM prints weights and what lies outside the allocator in one figure.
         if let (Some(weights), Some(both), None) =
             (measured.weights_bytes, of("weights_and_non_torch"), measured.non_torch_bytes)
@@ -297,6 +306,9 @@ const ENDINGS: &[&str] = &[
     "-bnb-4bit",
     "-fp8-dynamic",
     "-2507",
+    ".gguf",
+    "-q4-k-m",
+    "-q8-0",
     "-nvfp4",
     "-v0.1",
     "-v0.2",

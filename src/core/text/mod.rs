@@ -5,6 +5,7 @@ mod checkpoint;
 mod engines;
 mod evidence;
 mod imports;
+mod evidence_kinds;
 mod levers;
 mod llama_cpp;
 mod lmdeploy;
@@ -37,6 +38,7 @@ pub const TABLES: &[&[Row]] = &[
     engines::ROWS,
     evidence::ROWS,
     imports::ROWS,
+    evidence_kinds::ROWS,
     levers::ROWS,
     lmdeploy::ROWS,
     llama_cpp::ROWS,

@@ -19,6 +19,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule::new("CUDA error: out of memory").kind("cuda_error_oom").unless(OTHERS).reach(160),
     Rule::new("HIP error: out of memory").kind("cuda_error_oom").unless(OTHERS).reach(160),
     Rule::new("CUDA_ERROR_OUT_OF_MEMORY")
+        .back(16)
         .kind("cuda_error_oom")
         .unless(&["from device:", "not a failure"])
         .reach(80),

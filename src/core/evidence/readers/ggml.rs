@@ -104,13 +104,18 @@ pub(crate) const START: &[Rule] = &[
     rule("n_seq_max =").reach(20).takes(&[Take::after("max_num_seqs", "", Count)]),
     rule("common_memory_breakdown_print:").reach(200).one_line().more(breakdown),
     rule("llama_memory_breakdown_print:").reach(200).one_line().more(breakdown),
+    rule("load_model: loading model '").reach(300).one_line().takes(&[Take::after(
+        "model",
+        "loading model",
+        Word,
+    )]),
     rule("general.name =").reach(60).one_line().takes(&[Take::after("model", "", Phrase)]),
     rule("general.name str =").reach(60).one_line().takes(&[Take::after("model", "", Phrase)]),
-    rule("print_info: file type =").reach(30).one_line().takes(&[Take::after("quantization", "", Word)]),
+    rule("print_info: file type =").reach(30).one_line().takes(&[Take::after("quantization", "", Phrase)]),
     rule("llm_load_print_meta: model ftype =").reach(30).one_line().takes(&[Take::after(
         "quantization",
         "",
-        Word,
+        Phrase,
     )]),
     rule("ggml_cuda_init: found").reach(120).takes(&[Take::after("gpu", "Device 0:", Phrase)]),
 ];

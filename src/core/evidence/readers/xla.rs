@@ -6,15 +6,19 @@
 use crate::evidence::number::Unit::{Binary, Bytes, Count};
 use crate::evidence::rule::{Rule, Take};
 
+const FROM: &[Take] = &[Take::before("tried_to_allocate", ") from device:", Bytes)];
+
 /// Messages.
 pub(crate) const RULES: &[Rule] = &[
-    Rule::new("RESOURCE_EXHAUSTED: Out of memory").kind("xla_resource_exhausted").reach(900).takes(&[
-        Take::after("tried_to_allocate", "trying to allocate", Bytes),
-        Take::after("tried_to_allocate", "allocating", Bytes),
+    Rule::new("Out of memory while trying to allocate").kind("xla_resource_exhausted").reach(900).takes(&[
+        Take::after("tried_to_allocate", "", Bytes),
         Take::after("required_full", "total allocation:", Binary),
-        Take::after("required_full", "Used", Binary),
-        Take::before("total_capacity", "hbm.", Binary),
     ]),
+    Rule::new("RESOURCE_EXHAUSTED: Out of memory")
+        .unless(&["Out of memory while trying to allocate"])
+        .kind("xla_resource_exhausted")
+        .reach(300)
+        .takes(&[Take::after("tried_to_allocate", "allocating", Bytes)]),
     Rule::new("RESOURCE_EXHAUSTED: Failed to allocate request for")
         .kind("xla_resource_exhausted")
         .reach(160)
@@ -23,7 +27,7 @@ pub(crate) const RULES: &[Rule] = &[
             Take::after("device", "device ordinal", Count),
         ]),
     Rule::new("RESOURCE_EXHAUSTED:")
-        .unless(&["RESOURCE_EXHAUSTED: Out of memory", "RESOURCE_EXHAUSTED: Failed to allocate request"])
+        .unless(&["Out of memory", "RESOURCE_EXHAUSTED: Failed to allocate request"])
         .needs(&["allocat"])
         .kind("xla_resource_exhausted")
         .reach(200)
@@ -37,12 +41,14 @@ pub(crate) const RULES: &[Rule] = &[
             Take::after("tried_to_allocate", "trying to allocate", Binary),
         ]),
     Rule::new("from device: CUDA_ERROR_OUT_OF_MEMORY")
-        .kind("cuda_error_oom")
-        .unless(&["not a failure"])
-        .reach(120),
-    Rule::new("failed to allocate")
-        .needs(&["from device: CUDA_ERROR_OUT_OF_MEMORY"])
-        .reach(80)
-        .takes(&[Take::before("tried_to_allocate", ") from device", Bytes)]),
+        .back(24)
+        .kind("xla_resource_exhausted")
+        .reach(40)
+        .takes(FROM),
+    Rule::new("from device: HIP_ERROR_OutOfMemory")
+        .back(24)
+        .kind("xla_resource_exhausted")
+        .reach(40)
+        .takes(FROM),
     Rule::new("OOM when allocating tensor with shape").kind("tensorflow_oom").reach(200),
 ];
