@@ -434,3 +434,28 @@ fn suggestions_of_a_training_step() {
     assert!(asked(&["--format", "markdown", "--lang", "zh"]).contains("无效：峰值在优化器步阶段"));
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn read_tells_what_a_pasted_message_says() {
+    let path = std::env::temp_dir().join(format!("oom-ledger-read-{}.txt", std::process::id()));
+    std::fs::write(
+        &path,
+        "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 79.11 GiB",
+    )
+    .unwrap();
+    let run = |format: &str| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_oom-ledger"))
+            .args(["read", path.to_str().unwrap(), "--format", format])
+            .output()
+            .unwrap()
+    };
+    let json = run("json");
+    assert_eq!(json.status.code(), Some(0));
+    let document: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(document["evidence"]["error_kind"], "torch_oom");
+    assert_eq!(document["evidence"]["tried_to_allocate"], 2u64 << 30);
+    assert_eq!(document["evidence"]["rank"], 1);
+    let text = String::from_utf8(run("text").stdout).unwrap();
+    assert!(text.contains("tried_to_allocate = 2.00 GiB  [1]"), "{text}");
+    let _ = std::fs::remove_file(&path);
+}

@@ -4,8 +4,8 @@
 mod checkpoint;
 mod engines;
 mod evidence;
-mod imports;
 mod evidence_kinds;
+mod imports;
 mod levers;
 mod llama_cpp;
 mod lmdeploy;
