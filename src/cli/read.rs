@@ -58,9 +58,12 @@ pub fn run(args: &ReadArgs) -> Result<u8, Failure> {
     for path in &args.files {
         let bytes = bytes(path)?;
         let read = trace::read(&bytes);
-        // Traces first; what is none may be a message, a start-up log or a snapshot.
-        if read.is_err() {
-            let reading = evidence::read(&bytes);
+        // Traces first; what is none may be a message, a start-up log or a snapshot. Sizes in running text are a
+        // trace only where no message and no engine's log explains them.
+        let loose = read.as_ref().is_ok_and(|t| matches!(t.format, "gpu-text" | "torch-text"));
+        let reading = if read.is_err() || loose { evidence::read(&bytes) } else { Reading::default() };
+        let explained = reading.evidence.error_kind().is_some() || reading.evidence.text("engine").is_some();
+        if read.is_err() || loose && explained {
             if !reading.evidence.is_empty() || reading.format != "unknown" || !reading.warnings.is_empty() {
                 if args.format == ReadFormat::Text {
                     if args.files.len() > 1 {

@@ -457,5 +457,10 @@ fn read_tells_what_a_pasted_message_says() {
     assert_eq!(document["evidence"]["rank"], 1);
     let text = String::from_utf8(run("text").stdout).unwrap();
     assert!(text.contains("tried_to_allocate = 2.00 GiB  [1]"), "{text}");
+    // An engine's log has sizes too: it is no trace.
+    std::fs::write(&path, "INFO 08-05 00:00:00 [gpu_worker.py:276] Available KV cache memory: 5.01 GiB\n")
+        .unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&run("json").stdout).unwrap();
+    assert_eq!(document["format"], "vllm-log");
     let _ = std::fs::remove_file(&path);
 }
