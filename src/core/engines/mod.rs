@@ -143,6 +143,11 @@ pub struct EngineOption {
     pub default: &'static str,
 }
 
+/// An option, by its field, the engine's own name and its default.
+const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
+    EngineOption { field, flag, default }
+}
+
 /// Every engine, in the order shown.
 pub const ENGINES: &[&dyn Engine] = &[
     &vllm::Vllm,

@@ -16,7 +16,7 @@ mod settings;
 mod surface;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::{Ledger, WeightsSpec};
 use crate::model::Model;
 use crate::units::Problem;
@@ -73,10 +73,6 @@ const OPTIONS: &[EngineOption] = &[
     option("no_mmap", "--no-mmap", "off"),
     option("engine_version", "--version", "b10500"),
 ];
-
-const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
-    EngineOption { field, flag, default }
-}
 
 impl Engine for LlamaCpp {
     fn id(&self) -> &'static str {

@@ -5,7 +5,7 @@ mod costs;
 mod ledger;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -22,10 +22,6 @@ const OPTIONS: &[EngineOption] = &[
     option("max_num_batched_tokens", "--max-prefill-token-num", "8192"),
     option("engine_version", "lmdeploy version", version::NEWEST_TEXT),
 ];
-
-const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
-    EngineOption { field, flag, default }
-}
 
 impl Engine for Lmdeploy {
     fn id(&self) -> &'static str {

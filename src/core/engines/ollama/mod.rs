@@ -7,7 +7,7 @@ mod estimate;
 mod versions;
 
 use super::llama_cpp;
-use super::{Detail, Engine, EngineOption, Inputs, ServeSettings, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, ServeSettings, Surface, option};
 use crate::memory::Ledger;
 use crate::units::{Bytes, Message, Problem};
 use estimate::{Estimate, estimate};
@@ -27,10 +27,6 @@ const OPTIONS: &[EngineOption] = &[
     option("no_mmap", "use_mmap false", "off"),
     option("engine_version", "ollama --version", "0.30"),
 ];
-
-const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
-    EngineOption { field, flag, default }
-}
 
 /// What llama.cpp is started with, and what Ollama thinks of it.
 struct Translated {

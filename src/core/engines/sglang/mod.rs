@@ -15,7 +15,7 @@ mod rows;
 mod settings;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -40,10 +40,6 @@ const OPTIONS: &[EngineOption] = &[
     option("num_speculative_tokens", "--speculative-num-draft-tokens", "0"),
     option("engine_version", "sglang version", version::NEWEST_TEXT),
 ];
-
-const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
-    EngineOption { field, flag, default }
-}
 
 impl Engine for Sglang {
     fn id(&self) -> &'static str {

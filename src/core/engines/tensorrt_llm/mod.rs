@@ -5,7 +5,7 @@ mod costs;
 mod ledger;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -25,10 +25,6 @@ const OPTIONS: &[EngineOption] = &[
     option("enforce_eager", "cuda_graph_config: null", "off"),
     option("engine_version", "TensorRT-LLM version", version::NEWEST_TEXT),
 ];
-
-const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
-    EngineOption { field, flag, default }
-}
 
 impl Engine for TensorrtLlm {
     fn id(&self) -> &'static str {

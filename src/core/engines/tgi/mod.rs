@@ -6,7 +6,7 @@ mod ledger;
 mod prefill;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -25,10 +25,6 @@ const OPTIONS: &[EngineOption] = &[
     option("enforce_eager", "--cuda-graphs 0", "off"),
     option("engine_version", "TGI version", version::NEWEST_TEXT),
 ];
-
-const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
-    EngineOption { field, flag, default }
-}
 
 impl Engine for Tgi {
     fn id(&self) -> &'static str {

@@ -26,7 +26,7 @@ mod tape;
 
 pub use ledger::{CacheBytes, cache_bytes};
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -34,17 +34,17 @@ use crate::units::Problem;
 pub(super) struct Transformers;
 
 const OPTIONS: &[EngineOption] = &[
-    EngineOption { field: "attention", flag: "attn_implementation", default: "sdpa" },
-    EngineOption { field: "cache", flag: "cache_implementation", default: "dynamic" },
-    EngineOption { field: "kv_cache_dtype", flag: "cache_config.nbits", default: "auto" },
-    EngineOption { field: "logits", flag: "logits_to_keep", default: "last" },
-    EngineOption { field: "num_beams", flag: "num_beams", default: "1" },
-    EngineOption { field: "num_return_sequences", flag: "num_return_sequences", default: "1" },
-    EngineOption { field: "do_sample", flag: "do_sample", default: "false" },
-    EngineOption { field: "num_speculative_tokens", flag: "num_assistant_tokens", default: "0" },
-    EngineOption { field: "device_map", flag: "device_map", default: "evenly in order" },
-    EngineOption { field: "padding_mask", flag: "attention_mask", default: "false" },
-    EngineOption { field: "max_model_len", flag: "max_cache_len", default: "prompt + new tokens" },
+    option("attention", "attn_implementation", "sdpa"),
+    option("cache", "cache_implementation", "dynamic"),
+    option("kv_cache_dtype", "cache_config.nbits", "auto"),
+    option("logits", "logits_to_keep", "last"),
+    option("num_beams", "num_beams", "1"),
+    option("num_return_sequences", "num_return_sequences", "1"),
+    option("do_sample", "do_sample", "false"),
+    option("num_speculative_tokens", "num_assistant_tokens", "0"),
+    option("device_map", "device_map", "evenly in order"),
+    option("padding_mask", "attention_mask", "false"),
+    option("max_model_len", "max_cache_len", "prompt + new tokens"),
 ];
 
 impl Engine for Transformers {

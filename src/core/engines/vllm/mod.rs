@@ -20,7 +20,7 @@ mod settings;
 mod surface;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface};
+use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::Ledger;
 use crate::units::Problem;
 
@@ -51,10 +51,6 @@ const OPTIONS: &[EngineOption] = &[
     option("prompt_logprobs", "prompt_logprobs", "off"),
     option("engine_version", "vllm --version", "0.29"),
 ];
-
-const fn option(field: &'static str, flag: &'static str, default: &'static str) -> EngineOption {
-    EngineOption { field, flag, default }
-}
 
 impl Engine for Vllm {
     fn id(&self) -> &'static str {
