@@ -193,3 +193,78 @@ fn a_reading_of_the_device_leaves_an_unexplained_row() {
         assert!(below.warnings.iter().any(|w| w.id == "plan.used_below"), "{engine}");
     }
 }
+
+/// A share given is raised to more and lowered to less, whatever the lists of values are.
+#[test]
+fn a_share_moves_the_way_it_says() {
+    for (engine, gpu, model, settings) in [
+        ("vllm", "rtx-4090", "llama-3.1-8b", json!({"gpu_memory_utilization": 0.75, "max_model_len": 8192, "prompt_logprobs": true})),
+        ("vllm", "rtx-4090", "llama-3.1-8b", json!({"gpu_memory_utilization": 0.7, "max_model_len": 65_536})),
+        ("sglang", "rtx-4070-ti-super", "yi-6b", json!({"mem_fraction_static": 0.97})),
+        ("sglang", "l4", "llama-3.1-8b", json!({"mem_fraction_static": 0.62, "sequences": 64, "prompt_tokens": 4096})),
+        ("tensorrt_llm", "rtx-3090", "llama-3.1-8b", json!({"free_gpu_memory_fraction": 0.6, "sequences": 64, "prompt_tokens": 4096})),
+    ] {
+        let mut serve = settings.clone();
+        serve["engine"] = json!(engine);
+        let document = json!({"model": {"preset": model}, "device": {"preset": gpu}, "job": {"serve": serve}});
+        for lever in &advice(&document).levers {
+            let (path, to) = &lever.set[0];
+            let now = settings.get(path.strip_prefix("job.serve.").unwrap_or_default()).and_then(Value::as_f64);
+            if let (Some(now), Some(to)) = (now, to.as_f64()) {
+                let way = if to > now { Direction::Raise } else { Direction::Lower };
+                assert_eq!(lever.direction, way, "{document} {lever:?}");
+                let cost = if way == Direction::Raise { Cost::Margin } else { Cost::Requests };
+                assert!(!path.contains("fraction") || lever.cost == cost, "{lever:?}");
+            }
+        }
+    }
+}
+
+/// Where an option forbids the load, the option is what is named, and no memory is said to be missing.
+#[test]
+fn an_option_in_the_way_is_named() {
+    for settings in [json!({"max_num_seqs": 4, "sequences": 5}), json!({"max_model_len": 1024, "prompt_tokens": 1024})] {
+        let document = json!({"model": {"preset": "qwen3-0.6b"}, "device": {"preset": "h100-80gb"},
+            "job": {"serve": settings}});
+        let found = advice(&document);
+        assert!(found.option_stops && found.missing_bytes < 0, "{document}");
+        let first = &found.levers[0];
+        assert!(first.enough && first.direction == Direction::Raise, "{first:?}");
+        assert_ne!(run(&changed(&document, &first.set)).unwrap().verdict, Verdict::DoesNotFit, "{first:?}");
+        assert!(found.levers.iter().all(|s| s.enough), "{:?}", found.levers);
+    }
+}
+
+/// llama.cpp's slots share the context: a shorter one must still hold every sequence. Four slots are its default.
+#[test]
+fn a_shared_context_still_holds_the_load() {
+    let document = json!({"model": {"preset": "yi-6b"}, "device": {"preset": "t4"},
+        "job": {"serve": {"engine": "llama_cpp", "max_model_len": 65_536, "sequences": 2}}});
+    let found = advice(&document);
+    let lever = found.levers.iter().find(|s| s.id == "max_model_len").unwrap();
+    assert!(lever.enough && lever.set[0].1.as_u64() >= Some(2 * 1280), "{lever:?}");
+    assert!(found.levers.iter().all(|s| s.id != "max_num_seqs" || s.set[0].1.as_u64() < Some(4)));
+}
+
+/// A figure that a change makes untrue is left out with it, so that what is called enough is enough.
+#[test]
+fn measured_figures_that_no_longer_hold_are_left_out() {
+    let document = json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "rtx-4090"},
+        "measured": {"cuda_graph_bytes": 10_000_000_000_u64},
+        "job": {"serve": {"max_model_len": 16_384}}});
+    let found = advice(&document);
+    let device = found.levers.iter().find(|s| s.id == "device").unwrap();
+    assert!(device.set.contains(&("measured.cuda_graph_bytes", Value::Null)), "{device:?}");
+    for lever in found.levers.iter().filter(|s| s.enough) {
+        assert_ne!(run(&changed(&document, &lever.set)).unwrap().verdict, Verdict::DoesNotFit, "{lever:?}");
+    }
+}
+
+/// Blocks that are given are the pool: verdict and margin agree on them.
+#[test]
+fn given_blocks_are_the_pool_for_advice_too() {
+    let document = json!({"model": {"preset": "llama-3.1-8b"}, "device": {"preset": "h100-80gb"},
+        "job": {"serve": {"num_gpu_blocks_override": 1000, "max_model_len": 8192}}});
+    assert_ne!(run(&Scenario::from_json(document.clone()).unwrap()).unwrap().verdict, Verdict::DoesNotFit);
+    assert!(advice(&document).missing_bytes <= 0);
+}

@@ -338,3 +338,18 @@ fn every_kv_format_on_offer_is_accepted() {
         }
     }
 }
+
+/// Each replica of data parallelism has devices of its own: eight copies on eight cards need what one needs on one.
+#[test]
+fn data_parallel_replicas_do_not_share_devices() {
+    let answer = |count: u64, data: u64| {
+        let text = format!(
+            r#"{{"model": {{"preset": "llama-3.1-8b"}}, "device": {{"preset": "h100-80gb", "count": {count}}},
+            "parallel": {{"data": {data}}}, "job": {{"serve": {{"engine": "transformers"}}}}}}"#
+        );
+        estimate(&scenario_of(&text).resolve().unwrap().inputs()).unwrap().peak_bytes
+    };
+    assert_eq!(answer(8, 8), answer(1, 1));
+    assert_eq!(answer(8, 4), answer(2, 1));
+    assert!(answer(2, 1) < answer(1, 1));
+}

@@ -76,10 +76,19 @@ pub fn estimate(inputs: &Inputs<'_>) -> Result<Estimate, Problem> {
     let Ledger { terms, phases, device, kv, peak, peak_bytes, verdict, refusal, warnings, ranks, host } =
         ledger;
     let Range { low, high } = peak;
+    // The limits let the length follow the load; the engine as given would start for the model's own.
+    let shorter = (refusal.is_some() && inputs.serve.max_model_len.is_none())
+        .then(|| Message::new("plan.limits_for_shorter"))
+        .filter(|_| engine.options().iter().any(|o| o.field == "max_model_len"));
     // What the config left open concerns every figure below.
     let of_file = crate::memory::weights::file_notes(inputs.model, inputs.weights);
     let notes = inputs.model.notes.iter().cloned().chain(of_file);
-    let warnings = notes.chain(warnings).chain(unused(inputs, engine)).collect();
+    let warnings = notes
+        .chain(warnings)
+        .chain(unused(inputs, engine))
+        .chain(draft_unread(inputs))
+        .chain(shorter)
+        .collect();
     Ok(Estimate {
         schema: 1,
         terms,
@@ -140,6 +149,13 @@ pub fn estimate_training(inputs: &TrainInputs<'_>) -> Result<Estimate, Problem> 
         refusal,
         warnings: inputs.model.notes.iter().cloned().chain(warnings).collect(),
     })
+}
+
+/// A draft model that the engine's accounting does not read.
+fn draft_unread(inputs: &Inputs<'_>) -> Option<Message> {
+    let reads =
+        ["vllm", "sglang", "transformers", "llama_cpp", "ollama"].contains(&inputs.serve.engine.as_str());
+    (inputs.draft.is_some() && !reads).then(|| Message::new("plan.draft_not_modelled"))
 }
 
 /// The settings given that belong to other engines.

@@ -84,6 +84,9 @@ fn setting(s: &Suggestion) -> String {
 /// What is missing, and what suffices together, as sentences.
 pub fn advice_lines(lang: Lang, suggestions: &Suggestions) -> Vec<String> {
     let mut lines = Vec::new();
+    if suggestions.option_stops {
+        lines.push(text(lang, "lever.option_stops").to_owned());
+    }
     if suggestions.missing_bytes > 0 {
         let bytes = bytes_signed(i128::from(suggestions.missing_bytes));
         lines.push(message(lang, &Message::new("lever.missing").with("bytes", bytes)));

@@ -85,7 +85,11 @@ pub fn plain(lang: Lang, report: &Report, layout: Layout) -> String {
         out += &wrap(&fact_line(lang, key, value), layout.width, "");
     }
     if let Some(suggestions) = &report.suggestions {
-        let title = if suggestions.missing_bytes > 0 { "lever.title" } else { "lever.title_tight" };
+        let title = if suggestions.missing_bytes > 0 || suggestions.option_stops {
+            "lever.title"
+        } else {
+            "lever.title_tight"
+        };
         let _ = writeln!(out, "\n{}", t(title));
         for line in advice_lines(lang, suggestions) {
             out += &wrap(&line, layout.width, "  ");

@@ -6,6 +6,15 @@ use super::Row;
 pub(super) const ROWS: &[Row] = &[
     ("lever.other_processes", "Stop the other processes on the device", "停止设备上的其他进程"),
     ("lever.other_processes.cost", "Nothing of this job changes.", "本任务不受影响。"),
+    ("lever.more_max_num_seqs", "Schedule as many sequences as are asked for", "允许调度所要求的序列数"),
+    ("lever.more_max_num_seqs.cost", "Graphs and the sampler may take more.", "图与采样可能占用更多。"),
+    ("lever.more_max_model_len", "Accept requests as long as are asked for", "允许所要求长度的请求"),
+    ("lever.more_max_model_len.cost", "One request may take more of the pool.", "单个请求可能占用更多池。"),
+    (
+        "lever.option_stops",
+        "Memory suffices; an option of the engine stands in the way.",
+        "显存足够；是引擎的选项挡住了。",
+    ),
     ("lever.attention", "Use an attention that keeps no scores", "改用不保存注意力分数的实现"),
     ("lever.attention.cost", "Same answers; usually faster.", "结果不变，通常更快。"),
     ("lever.logits", "Compute logits of the last position only", "只计算最后位置的 logits"),

@@ -5,6 +5,16 @@ use super::Row;
 /// Key, English, Chinese.
 pub(super) const ROWS: &[Row] = &[
     (
+        "plan.draft_not_modelled",
+        "draft_model is not modelled for this engine: its weights and cache come on top of what is shown.",
+        "draft_model：尚未对此引擎的草稿模型建模；它的权重与缓存不在下列数字之内。",
+    ),
+    (
+        "plan.limits_for_shorter",
+        "max_model_len is not set, and the engine refuses the model's own maximum. The limits hold for an engine started for just the length they need.",
+        "未设置 max_model_len，而引擎会拒绝模型自身的最大长度。下列上限适用于按所需长度启动的引擎。",
+    ),
+    (
         "plan.used_below",
         "The device showed {used}, and the rows come to {peak}: {less} more than was seen. The reading may have been taken before the peak, or a row is too high.",
         "设备显示已用 {used}，各行合计 {peak}，多出 {less}。读数可能取在峰值之前，或某一行偏高。",

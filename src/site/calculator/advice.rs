@@ -32,7 +32,11 @@ pub fn Advice() -> impl IntoView {
 
 fn section(prefs: Prefs, suggestions: &Suggestions) -> AnyView {
     let lang = prefs.lang.get();
-    let title = if suggestions.missing_bytes > 0 { "lever.title" } else { "lever.title_tight" };
+    let title = if suggestions.missing_bytes > 0 || suggestions.option_stops {
+        "lever.title"
+    } else {
+        "lever.title_tight"
+    };
     let lines =
         advice_lines(lang, suggestions).into_iter().map(|line| view! { <p>{line}</p> }).collect_view();
     let rows = advice_rows(lang, suggestions);
@@ -90,6 +94,7 @@ fn apply(session: Session, suggestion: &Suggestion) {
     for (index, (path, value)) in suggestion.set.iter().enumerate() {
         let typed = match value {
             Value::String(text) => text.clone(),
+            Value::Null => String::new(),
             other => other.to_string(),
         };
         // A typed size beside a preset would keep the old size.

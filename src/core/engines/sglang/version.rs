@@ -35,7 +35,7 @@ impl Version {
     pub(super) fn parse(text: Option<&str>) -> Version {
         let text = text.unwrap_or("").to_ascii_lowercase();
         let found = release(&text).filter(|r| *r >= (0, 1, 0));
-        Version { release: found.unwrap_or(NEWEST), assumed: found.is_none() }
+        Version { release: found.unwrap_or(NEWEST), assumed: found.is_none_or(|r| r > NEWEST) }
     }
 
     fn from(self, minor: u32, patch: u32) -> bool {

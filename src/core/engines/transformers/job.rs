@@ -79,7 +79,8 @@ impl<'a> Job<'a> {
         } else if parallel.tensor > 1 {
             1
         } else {
-            device.count.max(1)
+            // Each replica of data parallelism has devices of its own.
+            (device.count / parallel.data.max(1)).max(1)
         };
         let stages = stages.min(model.layers.len().max(1) as u64);
         if stages > 1 {

@@ -94,7 +94,11 @@ pub(super) fn margin(inputs: &Inputs<'_>) -> Result<i128, Problem> {
     let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
     let needed = costs.load_blocks(serve.sequences, tokens, len).max(costs.load_blocks(1, len, len)).max(1);
     let needed = needed.max(super::refusal::state_blocks(&costs));
-    let pool = costs.available(len) - i128::from(needed) * block;
+    // With blocks given the pool is what they are, whatever the profile left.
+    let pool = match costs.fixed_blocks {
+        Some(blocks) => (i128::from(blocks) - i128::from(needed)) * block,
+        None => costs.available(len) - i128::from(needed) * block,
+    };
     let ledger = answer(inputs, &costs, weights, Detail::Figures)?;
     let mut margin = pool.min(ledger.headroom());
     if super::refusal::too_long_for_model(&costs, len).is_some() {

@@ -25,7 +25,11 @@ impl Version {
         // A development build without a release number (0.1.dev20073) comes from the main branch.
         let release = found.filter(|r| *r >= (0, 2, 0)).unwrap_or(NEWEST);
         let v1 = if tagged(&text, "v0") { false } else { tagged(&text, "v1") || release >= (0, 8, 0) };
-        Version { release, v1, assumed: found.is_none_or(|r| r < (0, 2, 0)) }
+        Version {
+            release,
+            v1,
+            assumed: found.is_none_or(|r| r < (0, 2, 0) || r.0 > 0 || (r.0, r.1) > (NEWEST.0, NEWEST.1)),
+        }
     }
 
     fn from(self, minor: u32, patch: u32) -> bool {

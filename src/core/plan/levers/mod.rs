@@ -8,18 +8,19 @@ mod table;
 mod training;
 mod training_table;
 
-pub use table::{Cost, LEVERS, Lever};
+pub use table::{Cost, LEVERS, Lever, Steps};
 pub use training::{TrainVariant, suggest_training};
 pub use training_table::{TRAINING_LEVERS, TrainingLever};
 
 use crate::engines::{Engine, Inputs, ServeSettings};
 use crate::hardware::{Device, gpu};
-use crate::memory::{Measured, Parallel, PhaseId, Residency, Verdict, WeightsSpec};
+use crate::memory::{Ledger, Measured, Parallel, PhaseId, Residency, Verdict, WeightsSpec};
 use crate::model::Quantization;
 use crate::units::{Bytes, bytes_human};
 use search::{Found, Search};
 use serde::Serialize;
 use serde_json::Value;
+use std::cmp::Ordering;
 use table::{Change, Context};
 
 /// Fields of the load; every engine takes them.
@@ -95,6 +96,9 @@ fn is_zero(n: &u64) -> bool {
 pub struct Suggestions {
     /// Bytes missing at the tightest place now; negative: to spare.
     pub missing_bytes: i64,
+    /// It is not memory: an option forbids the load.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub option_stops: bool,
     /// Levers, one value each: the mildest that suffices, or else the strongest.
     pub levers: Vec<Suggestion>,
     /// Where none of the cheap ones suffices alone: indices of `levers` that do together, as few as found.
@@ -111,15 +115,18 @@ pub fn suggest(engine: &dyn Engine, inputs: &Inputs<'_>) -> Suggestions {
     let Ok(margin) = engine.margin(inputs) else { return Suggestions::default() };
     let missing_bytes = clamp(-margin);
     // Where even the high end of the range fits there is nothing to change.
-    if engine.figures(inputs).is_ok_and(|ledger| ledger.verdict == Verdict::Fits) {
+    let Ok(ledger) = engine.figures(inputs) else { return Suggestions::default() };
+    if ledger.verdict == Verdict::Fits {
         return Suggestions { missing_bytes, ..Suggestions::default() };
     }
     let modelled = job.modelled_pool(engine, inputs);
-    let trial = Trial { engine, inputs, job: &job, margin, modelled };
+    let option_stops = margin >= 0 && ledger.verdict == Verdict::DoesNotFit;
+    let trial =
+        Trial { engine, inputs, job: &job, margin, modelled, option_stops, share: Share::of(&ledger) };
     let mut levers: Vec<Suggestion> = LEVERS.iter().filter_map(|lever| trial.lever(lever)).collect();
     levers.sort_by_key(|s| (!s.enough, s.cost, std::cmp::Reverse(s.frees_bytes)));
     let together = trial.together(&levers);
-    Suggestions { missing_bytes, levers, together }
+    Suggestions { missing_bytes, option_stops, levers, together }
 }
 
 impl Variant {
@@ -173,6 +180,8 @@ impl Variant {
                 self.weights.quantization = Some(Quantization::from_id(value.as_str()?)?);
                 self.measured.weights_bytes = None;
             }
+            // What was measured is left out by the change that makes it untrue.
+            _ if path.starts_with("measured.") => {}
             _ => {
                 let name = path.strip_prefix("job.serve.")?;
                 let mut document = serde_json::to_value(&self.serve).ok()?;
@@ -231,7 +240,28 @@ struct Trial<'a> {
     margin: i128,
     /// The pool as modelled, where a printed one replaces it.
     modelled: Option<i128>,
+    /// It is not memory that stands in the way.
+    option_stops: bool,
+    /// What the engine takes for itself now.
+    share: Share,
 }
+
+/// What grows when an engine gets a larger share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Share {
+    pool: u64,
+    budget: u64,
+}
+
+impl Share {
+    fn of(ledger: &Ledger) -> Share {
+        let pool = ledger.terms.iter().filter(|t| t.residency == Residency::ReservedPool);
+        Share { pool: pool.map(|t| t.bytes).sum(), budget: ledger.device.budget_bytes }
+    }
+}
+
+/// Gains below this that do not suffice are not worth a row.
+const LEAST_GAIN: i128 = 1 << 20;
 
 impl Trial<'_> {
     fn lever(&self, lever: &Lever) -> Option<Suggestion> {
@@ -243,25 +273,68 @@ impl Trial<'_> {
         }
         let model = self.inputs.model;
         let steps = (lever.steps)(&Context { job: self.job, model, engine: self.engine });
-        let found = self.best(lever.field, steps)?;
+        // A share is raised or lowered against what the engine takes now, be that given or its own choice.
+        let steps = match (steps, lever.id) {
+            (Steps::Each(all), id) if id.ends_with("_up") || id.ends_with("_down") => {
+                let wanted = if id.ends_with("_up") { Ordering::Greater } else { Ordering::Less };
+                let moves =
+                    |set: &Vec<Change>| self.share_of(set).is_some_and(|s| s.cmp(&self.share) == wanted);
+                Steps::Each(all.into_iter().filter(moves).collect())
+            }
+            (steps, _) => steps,
+        };
+        let mut found = self.best(lever.field, steps)?;
+        found.set.extend(self.dropped(&found.set));
         let gain = found.margin - self.margin;
         let value = found.set.first()?.1.clone();
         let option =
             self.engine.options().iter().find(|o| lever.field.strip_prefix("job.serve.") == Some(o.field));
-        (gain > 0).then(|| Suggestion {
+        let worth =
+            if self.option_stops { found.enough } else { gain > 0 && (found.enough || gain >= LEAST_GAIN) };
+        worth.then(|| Suggestion {
             id: lever.id,
             option: option.map_or(lever.field, |o| o.flag),
             from: self.job.shown(lever.field),
             to: people(lever.field, &value),
             direction: direction(lever.id, &self.job.shown(lever.field), &value),
             cost: lever.cost,
-            frees_bytes: u64::try_from(gain).unwrap_or(u64::MAX),
+            frees_bytes: u64::try_from(gain.max(0)).unwrap_or(u64::MAX),
             margin_bytes: clamp(found.margin),
             enough: found.enough,
             set: found.set,
             no_effect: None,
             adds_bytes: 0,
         })
+    }
+}
+
+impl Trial<'_> {
+    fn variant(&self, set: &[Change]) -> Option<Variant> {
+        let mut job = self.job.clone();
+        set.iter().try_for_each(|(path, value)| job.set(path, value))?;
+        Some(job)
+    }
+
+    fn share_of(&self, set: &[Change]) -> Option<Share> {
+        let job = self.variant(set)?;
+        self.engine.figures(&job.inputs(self.inputs)).ok().map(|ledger| Share::of(&ledger))
+    }
+
+    /// Measured figures that the changes make untrue: they are left out together with them.
+    fn dropped(&self, set: &[Change]) -> Vec<Change> {
+        let (was, now) = (self.job.measured, self.variant(set).map(|job| job.measured).unwrap_or_default());
+        [
+            ("measured.weights_bytes", was.weights_bytes, now.weights_bytes),
+            ("measured.kv_available_bytes", was.kv_available_bytes, now.kv_available_bytes),
+            ("measured.activation_peak_bytes", was.activation_peak_bytes, now.activation_peak_bytes),
+            ("measured.non_torch_bytes", was.non_torch_bytes, now.non_torch_bytes),
+            ("measured.cuda_graph_bytes", was.cuda_graph_bytes, now.cuda_graph_bytes),
+            ("measured.device_used_bytes", was.device_used_bytes, now.device_used_bytes),
+        ]
+        .into_iter()
+        .filter(|(_, was, now)| was.is_some() && now.is_none())
+        .map(|(path, ..)| (path, Value::Null))
+        .collect()
     }
 }
 
@@ -272,8 +345,7 @@ impl Search for Trial<'_> {
 
     /// What `set` comes to; `None` where the engine does not take it.
     fn ask(&self, set: Vec<Change>) -> Option<Found> {
-        let mut job = self.job.clone();
-        set.iter().try_for_each(|(path, value)| job.set(path, value))?;
+        let mut job = self.variant(&set)?;
         // A printed pool holds for the run it was printed in; a change moves it by what it moves the modelled one.
         if let (Some(printed), Some(before)) = (job.measured.kv_available_bytes, self.modelled) {
             let moved = i128::from(printed) + job.modelled_pool(self.engine, self.inputs)? - before;
@@ -282,7 +354,7 @@ impl Search for Trial<'_> {
         let inputs = job.inputs(self.inputs);
         let margin = self.engine.margin(&inputs).ok()?;
         let verdict = self.engine.figures(&inputs).ok()?.verdict;
-        let short = self.margin < 0;
+        let short = self.margin < 0 || self.option_stops;
         let enough =
             if short { margin >= 0 && verdict != Verdict::DoesNotFit } else { verdict == Verdict::Fits };
         Some(Found { set, margin, enough })

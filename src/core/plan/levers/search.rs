@@ -3,6 +3,10 @@
 use super::table::{Change, Steps};
 use super::{Cost, Suggestion};
 use crate::plan::limits::largest;
+use crate::plan::projection::geometric;
+
+/// Values that are asked before the gap is halved.
+const ASKED: usize = 12;
 
 /// What a set of changes comes to.
 pub(super) struct Found {
@@ -48,11 +52,22 @@ pub(super) trait Search {
         if now <= least {
             return None;
         }
-        let fits = |steps: u64| ask(steps.saturating_mul(multiple).max(least)).is_some_and(|f| f.enough);
-        let steps = largest((now - 1) / multiple, fits);
-        match steps {
-            0 => ask(least),
-            n => ask((n * multiple).max(least)),
+        // Too small a value may not serve the load any more, so those that suffice lie together somewhere below: a
+        // few are asked, from the top down, then the gap above the first that suffices is halved.
+        let at = |steps: u64| steps.saturating_mul(multiple).max(least);
+        let fits = |steps: u64| ask(at(steps)).is_some_and(|f| f.enough);
+        let (most, fewest) = ((now - 1) / multiple, least / multiple);
+        let mut asked: Vec<u64> =
+            geometric(most.max(1), ASKED).into_iter().filter(|n| *n >= fewest).collect();
+        asked.reverse();
+        match asked.iter().position(|n| fits(*n)) {
+            None => ask(least),
+            Some(first) => {
+                let good = asked[first];
+                let above = first.checked_sub(1).map_or(most + 1, |i| asked[i]);
+                let more = if above > good + 1 { largest(above - good - 1, |n| fits(good + n)) } else { 0 };
+                ask(at(good + more))
+            }
         }
     }
 

@@ -75,6 +75,16 @@ pub const LEVERS: &[Lever] = &[
     lever("other_processes", "device.other_processes_bytes", Cost::Nothing, |c| {
         each("device.other_processes_bytes", (c.job.device.other_processes_bytes > 0).then_some(0))
     }),
+    lever("more_max_num_seqs", "job.serve.max_num_seqs", Cost::Margin, |c| {
+        let asked = c.job.serve.sequences;
+        let short = c.job.serve.max_num_seqs.is_some_and(|n| n < asked);
+        each("job.serve.max_num_seqs", short.then_some(asked))
+    }),
+    lever("more_max_model_len", "job.serve.max_model_len", Cost::Margin, |c| {
+        let asked = c.job.serve.prompt_tokens.saturating_add(c.job.serve.new_tokens);
+        let short = c.job.serve.max_model_len.is_some_and(|n| n < asked);
+        each("job.serve.max_model_len", short.then_some(asked))
+    }),
     lever("attention", "job.serve.attention", Cost::Nothing, |_| {
         each("job.serve.attention", ["sdpa", "flash"])
     }),
@@ -130,7 +140,9 @@ pub const LEVERS: &[Lever] = &[
         let experts = c.model.tensors.iter().any(|t| t.expert);
         let layers = c.model.layers.len() as u64;
         let now = c.job.serve.n_cpu_moe.unwrap_or(0);
-        each("job.serve.n_cpu_moe", (now + 1..=layers).filter(move |_| experts))
+        // An eighth of the layers at a time.
+        let eighths = (1..=8_u64).map(move |i| (layers * i).div_ceil(8));
+        each("job.serve.n_cpu_moe", eighths.filter(move |n| experts && *n > now))
     }),
     lever("gpu_layers", "job.serve.gpu_layers", Cost::Speed, |c| {
         // The output counts as one layer more.
@@ -138,7 +150,13 @@ pub const LEVERS: &[Lever] = &[
         below(c.job.serve.gpu_layers.unwrap_or(all).min(all), 0, 1)
     }),
     lever("max_num_seqs", "job.serve.max_num_seqs", Cost::Requests, |c| {
-        let now = c.job.serve.max_num_seqs.unwrap_or(2048);
+        // llama.cpp has four slots where nothing is said, Ollama one; the others schedule hundreds.
+        let default = match c.engine.id() {
+            "llama_cpp" => 4,
+            "ollama" => 1,
+            _ => 2048,
+        };
+        let now = c.job.serve.max_num_seqs.unwrap_or(default);
         let least = c.job.serve.sequences;
         let lower = [1024_u64, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1].into_iter();
         each("job.serve.max_num_seqs", lower.filter(move |n| *n < now && *n >= least))
@@ -154,7 +172,10 @@ pub const LEVERS: &[Lever] = &[
     lever("max_model_len", "job.serve.max_model_len", Cost::Requests, |c| {
         let serve = &c.job.serve;
         let now = serve.max_model_len.unwrap_or(c.model.max_position_embeddings);
-        below(now, serve.prompt_tokens.saturating_add(serve.new_tokens), 256)
+        let request = serve.prompt_tokens.saturating_add(serve.new_tokens);
+        // llama.cpp's context is shared by its slots.
+        let shared = if c.engine.id() == "llama_cpp" { serve.sequences } else { 1 };
+        below(now, request.saturating_mul(shared), 256)
     }),
     lever("sequences", "job.serve.sequences", Cost::Requests, |c| below(c.job.serve.sequences, 1, 1)),
     lever("prompt_tokens", "job.serve.prompt_tokens", Cost::Requests, |c| {

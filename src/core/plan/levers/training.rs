@@ -48,7 +48,7 @@ pub fn suggest_training(inputs: &TrainInputs<'_>) -> Suggestions {
     let mut levers: Vec<Suggestion> = TRAINING_LEVERS.iter().filter_map(|lever| trial.lever(lever)).collect();
     levers.sort_by_key(|s| (!s.enough, s.no_effect.is_some(), s.cost, std::cmp::Reverse(s.frees_bytes)));
     let together = trial.together(&levers);
-    Suggestions { missing_bytes, levers, together }
+    Suggestions { missing_bytes, option_stops: false, levers, together }
 }
 
 impl TrainVariant {
