@@ -198,18 +198,35 @@ fn a_reading_of_the_device_leaves_an_unexplained_row() {
 #[test]
 fn a_share_moves_the_way_it_says() {
     for (engine, gpu, model, settings) in [
-        ("vllm", "rtx-4090", "llama-3.1-8b", json!({"gpu_memory_utilization": 0.75, "max_model_len": 8192, "prompt_logprobs": true})),
+        (
+            "vllm",
+            "rtx-4090",
+            "llama-3.1-8b",
+            json!({"gpu_memory_utilization": 0.75, "max_model_len": 8192, "prompt_logprobs": true}),
+        ),
         ("vllm", "rtx-4090", "llama-3.1-8b", json!({"gpu_memory_utilization": 0.7, "max_model_len": 65_536})),
         ("sglang", "rtx-4070-ti-super", "yi-6b", json!({"mem_fraction_static": 0.97})),
-        ("sglang", "l4", "llama-3.1-8b", json!({"mem_fraction_static": 0.62, "sequences": 64, "prompt_tokens": 4096})),
-        ("tensorrt_llm", "rtx-3090", "llama-3.1-8b", json!({"free_gpu_memory_fraction": 0.6, "sequences": 64, "prompt_tokens": 4096})),
+        (
+            "sglang",
+            "l4",
+            "llama-3.1-8b",
+            json!({"mem_fraction_static": 0.62, "sequences": 64, "prompt_tokens": 4096}),
+        ),
+        (
+            "tensorrt_llm",
+            "rtx-3090",
+            "llama-3.1-8b",
+            json!({"free_gpu_memory_fraction": 0.6, "sequences": 64, "prompt_tokens": 4096}),
+        ),
     ] {
         let mut serve = settings.clone();
         serve["engine"] = json!(engine);
-        let document = json!({"model": {"preset": model}, "device": {"preset": gpu}, "job": {"serve": serve}});
+        let document =
+            json!({"model": {"preset": model}, "device": {"preset": gpu}, "job": {"serve": serve}});
         for lever in &advice(&document).levers {
             let (path, to) = &lever.set[0];
-            let now = settings.get(path.strip_prefix("job.serve.").unwrap_or_default()).and_then(Value::as_f64);
+            let now =
+                settings.get(path.strip_prefix("job.serve.").unwrap_or_default()).and_then(Value::as_f64);
             if let (Some(now), Some(to)) = (now, to.as_f64()) {
                 let way = if to > now { Direction::Raise } else { Direction::Lower };
                 assert_eq!(lever.direction, way, "{document} {lever:?}");
@@ -223,7 +240,9 @@ fn a_share_moves_the_way_it_says() {
 /// Where an option forbids the load, the option is what is named, and no memory is said to be missing.
 #[test]
 fn an_option_in_the_way_is_named() {
-    for settings in [json!({"max_num_seqs": 4, "sequences": 5}), json!({"max_model_len": 1024, "prompt_tokens": 1024})] {
+    for settings in
+        [json!({"max_num_seqs": 4, "sequences": 5}), json!({"max_model_len": 1024, "prompt_tokens": 1024})]
+    {
         let document = json!({"model": {"preset": "qwen3-0.6b"}, "device": {"preset": "h100-80gb"},
             "job": {"serve": settings}});
         let found = advice(&document);

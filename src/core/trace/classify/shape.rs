@@ -188,7 +188,7 @@ fn idle(curve: &Curve, part: &Part) -> bool {
     if inner <= curve.floor() && curve.hi <= curve.idle() {
         return true;
     }
-    // A desktop holds at most some 1.5 GiB and moves by a few hundred MiB; what it opened it closes. From six
+    // A desktop holds at most some 1.5 GiB and moves by a few hundred MiB; what it opened it closes. From two
     // desktop logs, so a rule of thumb.
     let range = curve.hi - curve.lo;
     let small = curve.limit.is_some_and(|l| range <= 0.05 * l && quantile(&order, 0.5) <= 0.1 * l);
