@@ -63,23 +63,23 @@ pub fn run(args: &ReadArgs) -> Result<u8, Failure> {
         let loose = read.as_ref().is_ok_and(|t| matches!(t.format, "gpu-text" | "torch-text"));
         let reading = if read.is_err() || loose { evidence::read(&bytes) } else { Reading::default() };
         let explained = reading.evidence.error_kind().is_some() || reading.evidence.text("engine").is_some();
-        if read.is_err() || loose && explained {
-            if !reading.evidence.is_empty() || reading.format != "unknown" || !reading.warnings.is_empty() {
-                if args.format == ReadFormat::Text {
-                    if args.files.len() > 1 {
-                        writeln!(out, "{}:", path.display())?;
-                    }
-                    told(lang, &reading, &mut out)?;
-                } else {
-                    let mut document = reading.to_json(|warning| message(lang, warning));
-                    if args.files.len() > 1 {
-                        document["file"] = path.display().to_string().into();
-                    }
-                    documents.push(document);
+        let said =
+            !reading.evidence.is_empty() || reading.format != "unknown" || !reading.warnings.is_empty();
+        if (read.is_err() || loose && explained) && said {
+            if args.format == ReadFormat::Text {
+                if args.files.len() > 1 {
+                    writeln!(out, "{}:", path.display())?;
                 }
-                refused |= reading.evidence.is_empty();
-                continue;
+                told(lang, &reading, &mut out)?;
+            } else {
+                let mut document = reading.to_json(|warning| message(lang, warning));
+                if args.files.len() > 1 {
+                    document["file"] = path.display().to_string().into();
+                }
+                documents.push(document);
             }
+            refused |= reading.evidence.is_empty();
+            continue;
         }
         refused |= read.is_err();
         if args.format == ReadFormat::Text {
