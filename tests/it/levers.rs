@@ -287,3 +287,19 @@ fn given_blocks_are_the_pool_for_advice_too() {
     assert_ne!(run(&Scenario::from_json(document.clone()).unwrap()).unwrap().verdict, Verdict::DoesNotFit);
     assert!(advice(&document).missing_bytes <= 0);
 }
+
+/// Tight at the high end of the device: what makes it safe is measured there, not in a pool that has room.
+#[test]
+fn a_tight_answer_is_made_safe_where_it_is_tight() {
+    let document = json!({"model": {"preset": "llama-3.1-70b"}, "device": {"preset": "rtx-4090"},
+        "weights": {"quantization": "gguf:Q4_K_M"},
+        "job": {"serve": {"engine": "llama_cpp", "max_model_len": 8192, "gpu_layers": 40}}});
+    assert_eq!(run(&Scenario::from_json(document.clone()).unwrap()).unwrap().verdict, Verdict::Tight);
+    let found = advice(&document);
+    let layers = found.levers.iter().find(|s| s.id == "gpu_layers").unwrap();
+    assert!(layers.enough && layers.set[0].1 == json!(39), "{layers:?}");
+    for lever in found.levers.iter().filter(|s| s.enough) {
+        assert_eq!(run(&changed(&document, &lever.set)).unwrap().verdict, Verdict::Fits, "{lever:?}");
+    }
+    assert!(found.levers.iter().all(|s| s.id != "prompt_tokens"));
+}

@@ -70,7 +70,8 @@ pub struct Suggestion {
     pub direction: Direction,
     /// What it costs.
     pub cost: Cost,
-    /// Bytes that this alone gains at the tightest place (see [`Engine::margin`]).
+    /// Bytes that this alone gains at the tightest place (see [`Engine::margin`]); where the job fits but for the
+    /// high end of its range, at that end.
     pub frees_bytes: u64,
     /// Bytes to spare there afterwards; negative: still missing.
     pub margin_bytes: i64,
@@ -121,8 +122,11 @@ pub fn suggest(engine: &dyn Engine, inputs: &Inputs<'_>) -> Suggestions {
     }
     let modelled = job.modelled_pool(engine, inputs);
     let option_stops = margin >= 0 && ledger.verdict == Verdict::DoesNotFit;
-    let trial =
-        Trial { engine, inputs, job: &job, margin, modelled, option_stops, share: Share::of(&ledger) };
+    // A tight answer may be tight only at the high end of the device; what makes it safe is then measured there.
+    let at_high = margin >= 0 && !option_stops && high_margin(&ledger) < 0;
+    let margin = if at_high { high_margin(&ledger) } else { margin };
+    let share = Share::of(&ledger);
+    let trial = Trial { engine, inputs, job: &job, margin, modelled, option_stops, at_high, share };
     let mut levers: Vec<Suggestion> = LEVERS.iter().filter_map(|lever| trial.lever(lever)).collect();
     levers.sort_by_key(|s| (!s.enough, s.cost, std::cmp::Reverse(s.frees_bytes)));
     let together = trial.together(&levers);
@@ -242,8 +246,15 @@ struct Trial<'a> {
     modelled: Option<i128>,
     /// It is not memory that stands in the way.
     option_stops: bool,
+    /// Bytes are told at the high end of the device.
+    at_high: bool,
     /// What the engine takes for itself now.
     share: Share,
+}
+
+/// Device total less the high end of the peak.
+fn high_margin(ledger: &Ledger) -> i128 {
+    i128::from(ledger.device.total_bytes) - i128::from(ledger.peak.high)
 }
 
 /// What grows when an engine gets a larger share.
@@ -352,9 +363,10 @@ impl Search for Trial<'_> {
             job.measured.kv_available_bytes = Some(u64::try_from(moved).unwrap_or(0));
         }
         let inputs = job.inputs(self.inputs);
-        let margin = self.engine.margin(&inputs).ok()?;
-        let verdict = self.engine.figures(&inputs).ok()?.verdict;
-        let short = self.margin < 0 || self.option_stops;
+        let ledger = self.engine.figures(&inputs).ok()?;
+        let verdict = ledger.verdict;
+        let margin = if self.at_high { high_margin(&ledger) } else { self.engine.margin(&inputs).ok()? };
+        let short = (self.margin < 0 && !self.at_high) || self.option_stops;
         let enough =
             if short { margin >= 0 && verdict != Verdict::DoesNotFit } else { verdict == Verdict::Fits };
         Some(Found { set, margin, enough })
