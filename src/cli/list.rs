@@ -22,8 +22,7 @@ pub fn run(what: List) -> Result<(), Failure> {
             .iter()
             .map(|e| {
                 let options: Vec<_> = e.options().iter().map(|o| o.flag).collect();
-                let state = if e.modelled() { options.join(" ") } else { "not modelled yet".to_owned() };
-                format!("{}\t{}\t{state}", e.id(), e.name())
+                format!("{}\t{}\t{}", e.id(), e.name(), options.join(" "))
             })
             .collect(),
         List::Quantizations => {

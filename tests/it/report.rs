@@ -7,9 +7,8 @@ use oom_ledger_core::text::{Lang, message};
 use oom_ledger_core::units::{Bytes, bytes_human};
 use serde_json::json;
 
-/// A Scenario of every modelled engine, on a device of that many bytes.
+/// A Scenario of every engine, on a device of that many bytes.
 fn scenarios(total: u64) -> Vec<Scenario> {
-    let modelled = ENGINES.iter().filter(|e| e.modelled());
     let scenario = |engine: &&dyn Engine| {
         Scenario::from_json(json!({
             "model": {"preset": "llama-3.1-8b"},
@@ -18,7 +17,7 @@ fn scenarios(total: u64) -> Vec<Scenario> {
         }))
         .unwrap()
     };
-    modelled.map(scenario).collect()
+    ENGINES.iter().map(scenario).collect()
 }
 
 const WIDE: Layout = Layout { width: 100, workings: true };

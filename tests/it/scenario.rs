@@ -240,16 +240,6 @@ fn models_need_exactly_one_source() {
 }
 
 #[test]
-fn engines_that_are_not_modelled_say_so() {
-    for engine in oom_ledger_core::engines::ENGINES.iter().filter(|e| !e.modelled()) {
-        let scenario = Scenario::from_json(with("job.serve.engine", json!(engine.id()))).unwrap();
-        let problem = run(&scenario).unwrap_err();
-        assert_eq!(problem.field, "job.serve.engine");
-        assert!(sentence(&problem).contains("not modelled yet"));
-    }
-}
-
-#[test]
 fn arguments_are_filled_in_once() {
     // What a person typed may look like a placeholder.
     let problem = refusal(&with("job.serve.engine", json!("{accepted}")));

@@ -86,10 +86,6 @@ pub trait Engine: Sync {
     fn id(&self) -> &'static str;
     /// Name as its makers write it.
     fn name(&self) -> &'static str;
-    /// Whether the accounting exists; `ledger` of one that is not modelled says so.
-    fn modelled(&self) -> bool {
-        true
-    }
     /// Options of this engine that matter, as field names of [`ServeSettings`], in the order shown.
     fn options(&self) -> &'static [EngineOption];
     /// The ledger of the fullest rank.
@@ -152,12 +148,12 @@ const fn option(field: &'static str, flag: &'static str, default: &'static str) 
 pub const ENGINES: &[&dyn Engine] = &[
     &vllm::Vllm,
     &transformers::Transformers,
-    &sglang::Sglang,
+    &sglang::ENGINE,
     &llama_cpp::LlamaCpp,
     &ollama::Ollama,
-    &tensorrt_llm::TensorrtLlm,
-    &tgi::Tgi,
-    &lmdeploy::Lmdeploy,
+    &tensorrt_llm::ENGINE,
+    &tgi::ENGINE,
+    &lmdeploy::ENGINE,
 ];
 
 /// KV formats that an engine takes, by its id: what a page offers. `auto` is always among them, and stands first.

@@ -20,11 +20,6 @@ pub(super) const ROWS: &[Row] = &[
         "某个数值超过 2^64 字节：给出的尺寸不现实；请检查层数、长度和批大小",
     ),
     (
-        "problem.engine_not_modelled",
-        "the accounting of {engine} is not modelled yet, and this tool does not guess; modelled: {accepted}",
-        "{engine} 的显存核算尚未建模，本工具不做猜测；已建模：{accepted}",
-    ),
-    (
         "scenario.empty",
         "the document is empty; give a Scenario, such as {\"model\": {\"preset\": \"llama-3.1-8b\"}, \"device\": {\"preset\": \"h100-80gb\"}}",
         "文档是空的；请提供一个 Scenario，例如 {\"model\": {\"preset\": \"llama-3.1-8b\"}, \"device\": {\"preset\": \"h100-80gb\"}}",

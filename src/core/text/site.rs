@@ -54,7 +54,6 @@ pub(super) const ROWS: &[Row] = &[
     ("input.new_tokens", "New tokens", "生成 token 数"),
     ("input.sequences", "Sequences at once", "并发序列数"),
     ("input.engine", "Engine", "推理引擎"),
-    ("input.not_modelled", "not modelled yet", "尚未建模"),
     ("input.parallel", "Parallelism", "并行"),
     ("input.tensor", "Tensor parallel", "张量并行"),
     ("input.pipeline", "Pipeline parallel", "流水线并行"),

@@ -3,7 +3,7 @@
 use super::field::{Choice, Flag, Typed, Wrong, id_of};
 use crate::answer::Session;
 use crate::form::{self, Kind};
-use crate::words::{now, t};
+use crate::words::t;
 use leptos::prelude::*;
 use oom_ledger_core::engines::{ENGINES, EngineOption, engine, kv_choices};
 
@@ -44,12 +44,8 @@ pub fn Engine() -> impl IntoView {
     let rows = ENGINES
         .iter()
         .map(|e| {
-            let (id, name, modelled) = (e.id(), e.name(), e.modelled());
-            view! {
-                <option value=id disabled=!modelled selected=move || chosen.get() == id>
-                    {move || if modelled { name.to_owned() } else { format!("{name} — {}", now("input.not_modelled")) }}
-                </option>
-            }
+            let (id, name) = (e.id(), e.name());
+            view! { <option value=id selected=move || chosen.get() == id>{name}</option> }
         })
         .collect_view();
     view! {

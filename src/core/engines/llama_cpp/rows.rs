@@ -2,7 +2,7 @@
 
 use super::account::{Account, cell_bytes};
 use super::settings::Settings;
-use crate::engines::pooled::{SERVING, STARTED, Span, measured, row};
+use crate::engines::pooled::{SERVING, STARTED, Span, measured, other_processes, row};
 use crate::engines::{Detail, Inputs};
 use crate::memory::{Part, PhaseId, Provenance, Residency, Term, TermId, Working};
 use crate::model::Model;
@@ -156,11 +156,6 @@ fn around(inputs: &Inputs<'_>, account: &Account) -> Vec<Term> {
         let term = row(TermId::Workspace, account.workspace, Residency::Transient, &SERVING[1..4], working);
         out.push(Term { provenance: Provenance::Bounded, ..term });
     }
-    if account.others > 0 {
-        let span = Span::exactly(account.others);
-        let working = Working::new("as given", 0);
-        let term = row(TermId::OtherProcesses, span, Residency::Resident, SERVING, working);
-        out.push(measured(term, "device.other_processes_bytes"));
-    }
+    out.extend(other_processes(account.others));
     out
 }

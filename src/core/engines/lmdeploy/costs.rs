@@ -1,7 +1,7 @@
 //! What is free once the weights are there, the share of it that becomes blocks, and what the rest must hold.
 
 use super::version::Version;
-use crate::engines::pooled::{Span, product, widest_layer};
+use crate::engines::pooled::{End, Span, product, widest_layer};
 use crate::engines::{Detail, Inputs};
 use crate::memory::context::{
     Observed, communication, context_overhead, library_workspace, non_torch_growth,
@@ -11,24 +11,6 @@ use crate::memory::weights::{Layout, weights, weights_figures};
 use crate::memory::{Parallel, Term};
 use crate::model::{AttentionKind, KvDType};
 use crate::units::{Bytes, Message, Problem};
-
-/// Which end of the ranges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Best,
-    Point,
-    Worst,
-}
-
-impl End {
-    fn of(self, s: Span) -> u64 {
-        match self {
-            End::Best => s.low,
-            End::Point => s.point,
-            End::Worst => s.high,
-        }
-    }
-}
 
 /// Everything that decides the pool.
 #[derive(Clone, Copy, Debug)]

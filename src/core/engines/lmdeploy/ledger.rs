@@ -1,8 +1,11 @@
 //! The answer: rows, refusals, what a person should know.
 
-use super::costs::{Costs, End};
+use super::costs::Costs;
 use super::version::NEWEST_TEXT;
-use crate::engines::pooled::{Plan, Pool, RUNNING, Row, SERVING, STARTED, Span, measured, row};
+use crate::engines::pooled::{
+    End, Plan, Pool, RUNNING, Row, SERVING, STARTED, Span, assumed_version, communication, measured,
+    other_processes, row,
+};
 use crate::engines::{Detail, Inputs, Stop};
 use crate::memory::{KvSummary, PhaseId, Provenance, Residency, Term, TermId, Working};
 use crate::units::{Bytes, Message, Problem};
@@ -100,17 +103,8 @@ fn rows(inputs: &Inputs<'_>, costs: &Costs) -> Vec<Row> {
     } else {
         moving(Term { source: "as for vLLM: the same driver and libraries", ..context })
     });
-    if costs.communication.point > 0 {
-        let working = Working::new("observed", 0).with("ranks", inputs.parallel.tensor, "");
-        let term = row(TermId::Communication, costs.communication, Residency::Resident, SERVING, working);
-        out.push(moving(Term { source: "as for vLLM: NCCL", ..term }));
-    }
-    if costs.others > 0 {
-        let span = Span::exactly(costs.others);
-        let term =
-            row(TermId::OtherProcesses, span, Residency::Resident, SERVING, Working::new("as given", 0));
-        out.push(still(measured(term, "device.other_processes_bytes")));
-    }
+    out.extend(communication(costs.communication, inputs.parallel.tensor).map(moving));
+    out.extend(other_processes(costs.others).map(still));
     out
 }
 
@@ -174,13 +168,7 @@ fn warnings(inputs: &Inputs<'_>, costs: &Costs, tokens: u64) -> Vec<Message> {
     let model = inputs.model;
     let mut out = Vec::new();
     out.extend(crate::memory::weights::effective_quantization(model, inputs.weights).note);
-    if costs.version.assumed {
-        let message = match inputs.serve.engine_version.as_deref() {
-            Some(given) => Message::new("pooled.version_assumed").with("given", given),
-            None => Message::new("pooled.version_not_given"),
-        };
-        out.push(message.with("taken", NEWEST_TEXT));
-    }
+    out.extend(assumed_version(inputs, costs.version.assumed, NEWEST_TEXT));
     if !costs.explicit_session {
         let message = Message::new("pooled.length_of_model").with("engine", "LMDeploy");
         out.push(message.with("longest", costs.session));

@@ -5,12 +5,8 @@ mod costs;
 mod ledger;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
-use crate::memory::Ledger;
-use crate::units::Problem;
-
-/// LMDeploy.
-pub(super) struct Lmdeploy;
+use super::pooled::Pooled;
+use super::{EngineOption, option};
 
 /// Options that matter, with their defaults in the newest version.
 const OPTIONS: &[EngineOption] = &[
@@ -23,29 +19,6 @@ const OPTIONS: &[EngineOption] = &[
     option("engine_version", "lmdeploy version", version::NEWEST_TEXT),
 ];
 
-impl Engine for Lmdeploy {
-    fn id(&self) -> &'static str {
-        "lmdeploy"
-    }
-    fn name(&self) -> &'static str {
-        "LMDeploy"
-    }
-    fn options(&self) -> &'static [EngineOption] {
-        OPTIONS
-    }
-    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Whole)
-    }
-    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Figures)
-    }
-    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-        Ok(ledger::plan(inputs, Detail::Figures)?.surface())
-    }
-}
-
-fn answer(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
-    let serve = inputs.serve;
-    let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
-    ledger::plan(inputs, detail)?.ledger(serve.sequences, tokens)
-}
+/// LMDeploy.
+pub(super) const ENGINE: Pooled =
+    Pooled { id: "lmdeploy", name: "LMDeploy", options: OPTIONS, plan: ledger::plan };

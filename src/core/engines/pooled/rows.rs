@@ -38,6 +38,25 @@ pub(in crate::engines) fn measured(term: Term, source: &'static str) -> Term {
     Term { provenance: Provenance::Measured, source, ..term }
 }
 
+/// What other processes hold; none where they hold nothing.
+pub(in crate::engines) fn other_processes(bytes: u64) -> Option<Term> {
+    (bytes > 0).then(|| {
+        let span = Span::exactly(bytes);
+        let term =
+            row(TermId::OtherProcesses, span, Residency::Resident, SERVING, Working::new("as given", 0));
+        measured(term, "device.other_processes_bytes")
+    })
+}
+
+/// Buffers of collectives; none where there is one rank.
+pub(in crate::engines) fn communication(span: Span, ranks: u64) -> Option<Term> {
+    (span.point > 0).then(|| {
+        let working = Working::new("observed", 0).with("ranks", ranks, "");
+        let term = row(TermId::Communication, span, Residency::Resident, SERVING, working);
+        Term { source: "as for vLLM: NCCL", ..term }
+    })
+}
+
 /// The peak of a phase: everything alive in it, and what of it the framework's allocator handed out.
 pub(in crate::engines) fn phase(id: PhaseId, terms: &[Term]) -> Phase {
     let alive = || terms.iter().filter(|t| t.phases.contains(&id));

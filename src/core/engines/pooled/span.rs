@@ -30,3 +30,25 @@ impl From<Observed> for Span {
         Span { point: o.point, low: o.low, high: o.high }
     }
 }
+
+/// Which end of the ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engines) enum End {
+    /// Every cost at its low end.
+    Best,
+    /// Point estimates.
+    Point,
+    /// Every cost at its high end.
+    Worst,
+}
+
+impl End {
+    /// That end of a figure.
+    pub(in crate::engines) fn of(self, s: Span) -> u64 {
+        match self {
+            End::Best => s.low,
+            End::Point => s.point,
+            End::Worst => s.high,
+        }
+    }
+}

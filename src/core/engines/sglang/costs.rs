@@ -3,7 +3,7 @@
 use super::cells::{Cells, cells};
 use super::pools::Pools;
 use super::settings::Settings;
-use crate::engines::pooled::Span;
+use crate::engines::pooled::{End, Span};
 use crate::engines::{Detail, Inputs};
 use crate::memory::context::{Observed, communication, context_overhead, non_torch_growth};
 use crate::memory::weights::{Layout, weights, weights_bytes, weights_figures};
@@ -34,24 +34,6 @@ pub(super) struct Costs {
     /// KV pool as printed.
     pub(super) printed: Option<u64>,
     pub(super) max_total_tokens: Option<u64>,
-}
-
-/// Which end of the ranges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Best,
-    Point,
-    Worst,
-}
-
-impl End {
-    fn of(self, s: Span) -> u64 {
-        match self {
-            End::Best => s.low,
-            End::Point => s.point,
-            End::Worst => s.high,
-        }
-    }
 }
 
 impl Costs {

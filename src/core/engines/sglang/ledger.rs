@@ -1,10 +1,10 @@
 //! The answer: rows, refusals, what a person should know.
 
-use super::costs::{Costs, End};
+use super::costs::Costs;
 use super::pools::Pools;
 use super::rows;
 use super::version::NEWEST_TEXT;
-use crate::engines::pooled::{Plan, Pool, Row, SERVING, Sampler, Span, Window};
+use crate::engines::pooled::{End, Plan, Pool, Row, SERVING, Sampler, Span, Window, assumed_version};
 use crate::engines::{Detail, Inputs, Stop};
 use crate::memory::{KvSummary, Term};
 use crate::units::{Bytes, Message, Problem};
@@ -138,13 +138,7 @@ fn warnings(inputs: &Inputs<'_>, costs: &Costs, pools: &Pools) -> Vec<Message> {
     let (s, cells, model) = (&costs.settings, &costs.cells, inputs.model);
     let mut out = Vec::new();
     out.extend(crate::memory::weights::effective_quantization(model, inputs.weights).note);
-    if s.version.assumed {
-        let message = match inputs.serve.engine_version.as_deref() {
-            Some(given) => Message::new("pooled.version_assumed").with("given", given),
-            None => Message::new("pooled.version_not_given"),
-        };
-        out.push(message.with("taken", NEWEST_TEXT));
-    }
+    out.extend(assumed_version(inputs, s.version.assumed, NEWEST_TEXT));
     if !s.explicit_fraction {
         let reserve = (costs.total as f64 * (1.0 - s.fraction)) as u64;
         let message =

@@ -15,12 +15,8 @@ mod rows;
 mod settings;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
-use crate::memory::Ledger;
-use crate::units::Problem;
-
-/// SGLang.
-pub(super) struct Sglang;
+use super::pooled::Pooled;
+use super::{EngineOption, option};
 
 /// Options that matter, with their defaults in the newest version.
 const OPTIONS: &[EngineOption] = &[
@@ -41,29 +37,6 @@ const OPTIONS: &[EngineOption] = &[
     option("engine_version", "sglang version", version::NEWEST_TEXT),
 ];
 
-impl Engine for Sglang {
-    fn id(&self) -> &'static str {
-        "sglang"
-    }
-    fn name(&self) -> &'static str {
-        "SGLang"
-    }
-    fn options(&self) -> &'static [EngineOption] {
-        OPTIONS
-    }
-    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Whole)
-    }
-    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Figures)
-    }
-    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-        Ok(ledger::plan(inputs, Detail::Figures)?.surface())
-    }
-}
-
-fn answer(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
-    let serve = inputs.serve;
-    let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
-    ledger::plan(inputs, detail)?.ledger(serve.sequences, tokens)
-}
+/// SGLang.
+pub(super) const ENGINE: Pooled =
+    Pooled { id: "sglang", name: "SGLang", options: OPTIONS, plan: ledger::plan };

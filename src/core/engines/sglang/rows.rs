@@ -1,10 +1,11 @@
 //! Rows of the ledger.
 
-use super::costs::{Costs, End, growth};
+use super::costs::{Costs, growth};
 use super::pools::Pools;
 use crate::engines::Inputs;
 use crate::engines::pooled::{
-    RUNNING, Row, SERVING, STARTED, Span, encoder_elements, measured, product, row, widest_layer,
+    End, RUNNING, Row, SERVING, STARTED, Span, encoder_elements, measured, other_processes, product, row,
+    widest_layer,
 };
 use crate::memory::context::{Observed, communication, context_overhead, library_workspace};
 use crate::memory::{PhaseId, Provenance, Residency, Term, TermId, Working};
@@ -42,12 +43,7 @@ pub(super) fn around(inputs: &Inputs<'_>, costs: &Costs) -> Vec<Row> {
             out.push(moving(observed(communication(world), TermId::Communication, SERVING)));
         }
     }
-    if costs.others > 0 {
-        let span = Span::exactly(costs.others);
-        let working = Working::new("as given", 0);
-        let term = row(TermId::OtherProcesses, span, Residency::Resident, SERVING, working);
-        out.push(still(measured(term, "device.other_processes_bytes")));
-    }
+    out.extend(other_processes(costs.others).map(still));
     out
 }
 

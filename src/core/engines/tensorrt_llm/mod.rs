@@ -5,12 +5,8 @@ mod costs;
 mod ledger;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
-use crate::memory::Ledger;
-use crate::units::Problem;
-
-/// TensorRT-LLM.
-pub(super) struct TensorrtLlm;
+use super::pooled::Pooled;
+use super::{EngineOption, option};
 
 /// Options that matter, with their defaults in the newest version.
 const OPTIONS: &[EngineOption] = &[
@@ -26,29 +22,6 @@ const OPTIONS: &[EngineOption] = &[
     option("engine_version", "TensorRT-LLM version", version::NEWEST_TEXT),
 ];
 
-impl Engine for TensorrtLlm {
-    fn id(&self) -> &'static str {
-        "tensorrt_llm"
-    }
-    fn name(&self) -> &'static str {
-        "TensorRT-LLM"
-    }
-    fn options(&self) -> &'static [EngineOption] {
-        OPTIONS
-    }
-    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Whole)
-    }
-    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Figures)
-    }
-    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-        Ok(ledger::plan(inputs, Detail::Figures)?.surface())
-    }
-}
-
-fn answer(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
-    let serve = inputs.serve;
-    let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
-    ledger::plan(inputs, detail)?.ledger(serve.sequences, tokens)
-}
+/// TensorRT-LLM.
+pub(super) const ENGINE: Pooled =
+    Pooled { id: "tensorrt_llm", name: "TensorRT-LLM", options: OPTIONS, plan: ledger::plan };

@@ -1,8 +1,11 @@
 //! The answer: rows, refusals, what a person should know.
 
-use super::costs::{Costs, End, LOGIT};
+use super::costs::{Costs, LOGIT};
 use super::version::NEWEST_TEXT;
-use crate::engines::pooled::{Plan, Pool, RUNNING, Row, SERVING, Sampler, Span, measured, row};
+use crate::engines::pooled::{
+    End, Plan, Pool, RUNNING, Row, SERVING, Sampler, Span, assumed_version, communication, measured,
+    other_processes, row,
+};
 use crate::engines::{Detail, Inputs, Stop};
 use crate::memory::{KvSummary, PhaseId, Provenance, Residency, Term, TermId, Working};
 use crate::units::{Bytes, Message, Problem};
@@ -110,17 +113,8 @@ fn rows(inputs: &Inputs<'_>, costs: &Costs) -> Vec<Row> {
     } else {
         Term { source: "as for vLLM: the same framework", ..context }
     }));
-    if costs.communication.point > 0 {
-        let working = Working::new("observed", 0).with("ranks", inputs.parallel.tensor, "");
-        let term = row(TermId::Communication, costs.communication, Residency::Resident, SERVING, working);
-        out.push(still(Term { source: "as for vLLM: NCCL", ..term }));
-    }
-    if costs.others > 0 {
-        let span = Span::exactly(costs.others);
-        let term =
-            row(TermId::OtherProcesses, span, Residency::Resident, SERVING, Working::new("as given", 0));
-        out.push(still(measured(term, "device.other_processes_bytes")));
-    }
+    out.extend(communication(costs.communication, inputs.parallel.tensor).map(still));
+    out.extend(other_processes(costs.others).map(still));
     out
 }
 
@@ -179,13 +173,7 @@ fn refusal(costs: &Costs, tokens: u64) -> Option<(Message, Stop)> {
 fn warnings(inputs: &Inputs<'_>, costs: &Costs, longest: u64) -> Vec<Message> {
     let mut out = Vec::new();
     out.extend(crate::memory::weights::effective_quantization(inputs.model, inputs.weights).note);
-    if costs.version.assumed {
-        let message = match inputs.serve.engine_version.as_deref() {
-            Some(given) => Message::new("pooled.version_assumed").with("given", given),
-            None => Message::new("pooled.version_not_given"),
-        };
-        out.push(message.with("taken", NEWEST_TEXT));
-    }
+    out.extend(assumed_version(inputs, costs.version.assumed, NEWEST_TEXT));
     if !costs.explicit_longest {
         out.push(Message::new("tgi.length_chosen").with("longest", longest));
     }

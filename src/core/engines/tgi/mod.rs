@@ -6,12 +6,8 @@ mod ledger;
 mod prefill;
 mod version;
 
-use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
-use crate::memory::Ledger;
-use crate::units::Problem;
-
-/// Text Generation Inference.
-pub(super) struct Tgi;
+use super::pooled::Pooled;
+use super::{EngineOption, option};
 
 /// Options that matter, with their defaults in the newest version.
 const OPTIONS: &[EngineOption] = &[
@@ -26,29 +22,5 @@ const OPTIONS: &[EngineOption] = &[
     option("engine_version", "TGI version", version::NEWEST_TEXT),
 ];
 
-impl Engine for Tgi {
-    fn id(&self) -> &'static str {
-        "tgi"
-    }
-    fn name(&self) -> &'static str {
-        "TGI"
-    }
-    fn options(&self) -> &'static [EngineOption] {
-        OPTIONS
-    }
-    fn ledger(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Whole)
-    }
-    fn figures(&self, inputs: &Inputs<'_>) -> Result<Ledger, Problem> {
-        answer(inputs, Detail::Figures)
-    }
-    fn surface(&self, inputs: &Inputs<'_>) -> Result<Box<dyn Surface>, Problem> {
-        Ok(ledger::plan(inputs, Detail::Figures)?.surface())
-    }
-}
-
-fn answer(inputs: &Inputs<'_>, detail: Detail) -> Result<Ledger, Problem> {
-    let serve = inputs.serve;
-    let tokens = serve.prompt_tokens.saturating_add(serve.new_tokens);
-    ledger::plan(inputs, detail)?.ledger(serve.sequences, tokens)
-}
+/// Text Generation Inference.
+pub(super) const ENGINE: Pooled = Pooled { id: "tgi", name: "TGI", options: OPTIONS, plan: ledger::plan };

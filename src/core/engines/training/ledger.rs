@@ -6,11 +6,12 @@ use super::pool::{ByKind, Kind, Moment};
 use super::settings::Precision;
 use super::states::{States, states};
 use super::step::{Step, run};
+use crate::engines::transformers::{other_processes, total};
 use crate::memory::context::{Observed, context_overhead, library_workspace};
 use crate::memory::{
     DeviceBudget, Ledger, Phase, PhaseId, Provenance, Range, Residency, Term, TermId, Verdict, Working,
 };
-use crate::units::{Bytes, Message, Overflow, Problem};
+use crate::units::{Message, Overflow, Problem};
 
 /// Phases of a step, in time order.
 const PHASES: [PhaseId; 4] = [PhaseId::Load, PhaseId::Forward, PhaseId::Backward, PhaseId::OptimizerStep];
@@ -35,10 +36,6 @@ const ALIVE: &str = "Σ tensors alive at the peak, each ⌈bytes / 512⌉ · 512
 
 fn of(by: &ByKind, kinds: &[Kind]) -> u64 {
     kinds.iter().map(|k| by[*k as usize]).sum()
-}
-
-fn total(figures: &[u64]) -> Result<u64, Overflow> {
-    Bytes::sum(figures.iter().map(|&b| Bytes(b))).map(|b| b.0)
 }
 
 /// A step with its states: the last forward and backward of an accumulation, where there are several.
@@ -234,18 +231,4 @@ fn rows(
 /// Bytes of as many gathered parameters as ZeRO 3 keeps alive by default (`stage3_max_live_parameters`, 1e9).
 fn live_parameters(states: &States, inputs: &TrainInputs<'_>) -> u64 {
     states.parameters.min(1_000_000_000).saturating_mul(inputs.train.precision.parameter_bytes())
-}
-
-fn other_processes(bytes: u64) -> Term {
-    Term {
-        id: TermId::OtherProcesses,
-        bytes,
-        low: bytes,
-        high: bytes,
-        residency: Residency::Resident,
-        phases: PhaseId::ALL.to_vec(),
-        provenance: Provenance::Measured,
-        source: "",
-        working: Working::new("other_processes_bytes", bytes),
-    }
 }

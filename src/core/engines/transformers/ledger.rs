@@ -69,7 +69,7 @@ impl Outside {
 }
 
 /// Sum of figures, or the overflow problem.
-fn total(figures: &[u64]) -> Result<u64, Overflow> {
+pub(in crate::engines) fn total(figures: &[u64]) -> Result<u64, Overflow> {
     Bytes::sum(figures.iter().map(|&b| Bytes(b))).map(|b| b.0)
 }
 
@@ -264,7 +264,8 @@ fn replace_transients(terms: &mut Vec<Term>, measured: u64) -> u64 {
     modelled
 }
 
-fn other_processes(bytes: u64) -> Term {
+/// What other processes hold, in every phase.
+pub(in crate::engines) fn other_processes(bytes: u64) -> Term {
     Term {
         id: TermId::OtherProcesses,
         bytes,

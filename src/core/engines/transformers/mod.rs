@@ -25,6 +25,7 @@ mod table;
 mod tape;
 
 pub use ledger::{CacheBytes, cache_bytes};
+pub(super) use ledger::{other_processes, total};
 
 use super::{Detail, Engine, EngineOption, Inputs, Surface, option};
 use crate::memory::Ledger;

@@ -4,7 +4,7 @@ use super::costs::{Costs, communication_of, world};
 use super::graphs;
 use super::profile::Span;
 use crate::engines::Inputs;
-use crate::engines::pooled::{RUNNING, SERVING, STARTED, measured, product, row};
+use crate::engines::pooled::{RUNNING, SERVING, STARTED, measured, other_processes, product, row};
 use crate::memory::context::{Observed, context_overhead, non_torch_growth};
 use crate::memory::{PhaseId, Provenance, Residency, Term, TermId, Working};
 
@@ -29,12 +29,7 @@ pub(super) fn around(inputs: &Inputs<'_>, costs: &Costs) -> Vec<Term> {
         out.push(observed(non_torch_growth(arch, 1), TermId::Workspace, STARTED));
     }
     out.extend(communication_of(inputs).map(|o| observed(o, TermId::Communication, STARTED)));
-    if costs.others > 0 {
-        let working = Working::new("as given", 0);
-        let span = Span::exactly(costs.others);
-        let term = row(TermId::OtherProcesses, span, Residency::Resident, SERVING, working);
-        out.push(measured(term, "device.other_processes_bytes"));
-    }
+    out.extend(other_processes(costs.others));
     out
 }
 
